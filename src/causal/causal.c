@@ -2,6 +2,8 @@
 /* The steps from a table to causes, in their order; see causal.h. */
 #include "causal.h"
 
+#include "screen.h"
+
 #include <stdlib.h>
 
 void sn_causal_release(struct sn_causal *causal)
@@ -14,6 +16,52 @@ void sn_causal_release(struct sn_causal *causal)
 	*causal = (struct sn_causal){0};
 }
 
+static int refuse_many(uint32_t dimensions, struct sn_error *error)
+{
+	return sn_fail(error, SN_ERR_ARGUMENT,
+		       "%u columns, counting the levels of text, are too many to compare all with "
+		       "each other, which is done up to %u: say by --target which one to explain",
+		       dimensions, SN_SEARCHED_MOST);
+}
+
+static int know(struct sn_causal *causal, const struct sn_prior *prior,
+		struct sn_discovery_options *options, bool *is_set, struct sn_error *error)
+{
+	causal->target = prior->target == UINT32_MAX
+			     ? UINT32_MAX
+			     : sn_prepared_find(&causal->prepared, prior->target);
+	for (uint32_t variable = 0; variable < causal->prepared.count; variable++)
+		is_set[variable] = sn_prior_is_set(prior, causal->prepared.columns[variable]);
+	options->is_set = is_set;
+	options->knowledge = &causal->knowledge;
+	options->target = causal->target;
+	sn_prior_free_knowledge(&causal->knowledge);
+	return sn_prior_knowledge(prior, &causal->prepared, &causal->knowledge, error);
+}
+
+static int discover(struct sn_causal *causal, const struct sn_prior *prior,
+		    struct sn_discovery_options *options, bool *is_set, struct sn_error *error)
+{
+	uint32_t dimensions = causal->prepared.first[causal->prepared.count];
+	uint64_t *chosen = NULL;
+	if (prior->target == UINT32_MAX && dimensions > SN_SEARCHED_MOST)
+		return refuse_many(dimensions, error);
+	int result = know(causal, prior, options, is_set, error);
+	if (!result && causal->target != UINT32_MAX && dimensions > SN_SCREEN_ABOVE) {
+		result = sn_fail_code(error, sn_screen(&causal->prepared, options, &chosen));
+		result = result ? result : know(causal, prior, options, is_set, error);
+		options->chosen = chosen;
+	}
+	if (!result)
+		result = sn_fail_code(
+		    error, sn_non_normal_init(&causal->non_normal, &causal->prepared, prior->table,
+					      &causal->knowledge, options->threads));
+	options->non_normal = &causal->non_normal;
+	result = result ? result : sn_discover(&causal->found, &causal->prepared, options, error);
+	free(chosen);
+	return result;
+}
+
 int sn_causal(struct sn_causal *causal, const struct sn_prior *prior,
 	      struct sn_discovery_options options, struct sn_error *error)
 {
@@ -21,26 +69,10 @@ int sn_causal(struct sn_causal *causal, const struct sn_prior *prior,
 	*causal = (struct sn_causal){
 	    .table = prior->table, .target = UINT32_MAX, .samples = options.samples};
 	int result = sn_prepare(&causal->prepared, prior->table, &preparing, error);
-	result = result ? result
-			: sn_prior_knowledge(prior, &causal->prepared, &causal->knowledge, error);
 	if (result)
 		return result;
-	if (prior->target != UINT32_MAX)
-		causal->target = sn_prepared_find(&causal->prepared, prior->target);
 	bool *is_set = calloc(causal->prepared.count + 1, sizeof(*is_set));
-	if (!is_set)
-		return sn_fail_memory(error);
-	for (uint32_t variable = 0; variable < causal->prepared.count; variable++)
-		is_set[variable] = sn_prior_is_set(prior, causal->prepared.columns[variable]);
-	options.is_set = is_set;
-	options.knowledge = &causal->knowledge;
-	options.target = causal->target;
-	options.non_normal = &causal->non_normal;
-	result = sn_fail_code(error, sn_non_normal_init(&causal->non_normal, &causal->prepared,
-							prior->table, &causal->knowledge,
-							options.threads));
-	if (!result)
-		result = sn_discover(&causal->found, &causal->prepared, &options, error);
+	result = is_set ? discover(causal, prior, &options, is_set, error) : sn_fail_memory(error);
 	free(is_set);
 	if (!result)
 		result =

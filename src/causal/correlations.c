@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 int sn_correlations_load(struct sn_error *error)
 {
@@ -55,6 +56,52 @@ int sn_correlations(const double *values, uint32_t dimensions, size_t rows, cons
 			correlations[(size_t)b * dimensions + a] =
 			    correlations[(size_t)a * dimensions + b];
 	free(sampled);
+	return 0;
+}
+
+/* ---- of some with all ---- */
+
+double *sn_correlations_sample(const double *values, uint32_t dimensions, size_t rows,
+			       const uint32_t *times, size_t *sampled_rows)
+{
+	size_t kept = 0;
+	for (size_t row = 0; row < rows; row++)
+		kept += times[row] > 0;
+	*sampled_rows = kept;
+	double *sampled = malloc(dimensions * kept * sizeof(*sampled) + 1);
+	double *one = malloc(rows * sizeof(*one) + 1);
+	for (uint32_t dimension = 0; sampled && one && dimension < dimensions; dimension++) {
+		double *to = sampled + dimension * kept;
+		sample(values + dimension * rows, rows, times, one);
+		for (size_t row = 0; row < rows; row++)
+			if (times[row])
+				*to++ = one[row];
+	}
+	if (!one) {
+		free(sampled);
+		sampled = NULL;
+	}
+	free(one);
+	return sampled;
+}
+
+int sn_correlations_with(const double *values, uint32_t dimensions, size_t rows,
+			 const uint32_t *chosen, uint32_t count, double *correlations)
+{
+	if (count == 1) {
+		cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)dimensions, (int)rows, 1, values,
+			    (int)rows, values + chosen[0] * rows, 1, 0, correlations, 1);
+		return 0;
+	}
+	double *gathered = malloc(count * rows * sizeof(*gathered) + 1);
+	if (!gathered)
+		return SN_ERR_MEMORY;
+	for (uint32_t place = 0; place < count; place++)
+		memcpy(gathered + place * rows, values + chosen[place] * rows,
+		       rows * sizeof(*gathered));
+	cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)dimensions, (int)rows,
+		    1, gathered, (int)rows, values, (int)rows, 0, correlations, (int)dimensions);
+	free(gathered);
 	return 0;
 }
 

@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "cholesky.h"
 #include "levels.h"
-#include "search/order_search.h"
+#include "search/subset_search.h"
 #include "row_sample.h"
 
 #include <math.h>
@@ -216,6 +216,8 @@ static int work_sample(void *context, unsigned worker, size_t number)
 	struct discovering *discovering = context;
 	const struct sn_discovery_options *options = discovering->options;
 	struct sample *sample = &discovering->samples[number];
+	size_t words = sn_bits_words(discovering->prepared->count);
+	const uint64_t *among = options->chosen ? options->chosen + number * words : NULL;
 	struct sn_row_sample rows;
 	(void)worker;
 	int result = sn_row_sample_draw(&rows, discovering->prepared, options->seed, number);
@@ -227,7 +229,7 @@ static int work_sample(void *context, unsigned worker, size_t number)
 					     number ? SAMPLE_DISTURBANCES : DISTURBANCES,
 					 .seed = options->seed + number};
 	result = result ? result : sn_pdag_init(&sample->graph, discovering->prepared->count);
-	result = result ? result : sn_order_search(&search, &sample->graph, &sample->score);
+	result = result ? result : sn_subset_search(&search, among, &sample->graph, &sample->score);
 	result = result ? result : complete(discovering, &rows, sample);
 	sn_row_sample_release(&rows);
 	return result;

@@ -6,6 +6,7 @@
 #include "base/sort_by.h"
 #include "aliases.h"
 #include "base/vec.h"
+#include "bits.h"
 #include "correlations.h"
 #include "normal.h"
 
@@ -443,12 +444,52 @@ static int prepare(struct preparing *preparing, struct sn_error *error)
 	result = result ? result : merge_aliases(preparing);
 	if (!result && prepared->count < 2)
 		return refuse_few(preparing, error);
+	prepared->candidates = prepared->count;
 	prepared->is_discrete = !result && are_categories(preparing);
 	if (prepared->is_discrete)
 		result = make_categories(preparing);
 	if (prepared->is_discrete)
 		result = result ? result : merge_rows(prepared);
 	return sn_fail_code(error, result);
+}
+
+/* A category's levels move with its variable. */
+static void move_categories(struct sn_prepared *prepared, uint32_t from, uint32_t to)
+{
+	if (!prepared->is_discrete || from == to)
+		return;
+	free(prepared->categories[to]);
+	prepared->categories[to] = prepared->categories[from];
+	prepared->categories[from] = NULL;
+	prepared->levels[to] = prepared->levels[from];
+}
+
+int sn_prepared_keep(struct sn_prepared *prepared, const uint64_t *kept)
+{
+	size_t capacity = prepared->left_count;
+	uint32_t count = 0, all = prepared->count;
+	for (uint32_t variable = 0; variable < all; variable++)
+		if (!sn_bits_has(kept, variable) &&
+		    sn_vec_push(&prepared->left, &capacity, &prepared->left_count,
+				(struct sn_left_column){.column = prepared->columns[variable],
+							.why = SN_LEFT_SCREENED}))
+			return SN_ERR_MEMORY;
+	for (uint32_t variable = 0; variable < all; variable++)
+		if (sn_bits_has(kept, variable)) {
+			move_variable(prepared, variable, count);
+			move_categories(prepared, variable, count++);
+		}
+	for (uint32_t variable = count; prepared->is_discrete && variable < all; variable++) {
+		free(prepared->categories[variable]);
+		prepared->categories[variable] = NULL;
+	}
+	prepared->count = count;
+	return 0;
+}
+
+double sn_prepared_penalty(const struct sn_prepared *prepared)
+{
+	return 1 + 2 * log(prepared->candidates) / log((double)prepared->rows);
 }
 
 uint32_t sn_prepared_find(const struct sn_prepared *prepared, uint32_t column)

@@ -18,6 +18,7 @@ enum sn_left_out {
 	SN_LEFT_SPARSE,	  /* too much is missing */
 	SN_LEFT_DISTINCT, /* a category of more levels than a tenth of the rows, or than 50 */
 	SN_LEFT_SAME,	  /* as another column */
+	SN_LEFT_SCREENED, /* says nothing of the target beyond what is kept (screen.h) */
 };
 
 struct sn_left_column {
@@ -31,6 +32,7 @@ struct sn_prepared {
 	size_t rows;	     /* of those that were kept */
 	uint32_t *kept_rows; /* their numbers in the table */
 	uint32_t count;	     /* variables */
+	uint32_t candidates; /* variables before any was screened */
 	uint32_t *columns;   /* of each variable, in ascending order */
 	bool *is_ordered;    /* of each variable: it is a number, of one dimension */
 	bool is_discrete;
@@ -57,4 +59,9 @@ int sn_prepare(struct sn_prepared *prepared, const struct sn_causal_table *table
 	       const struct sn_prepare_options *options, struct sn_error *error);
 /* The variable of a column, or UINT32_MAX: it was left out. */
 uint32_t sn_prepared_find(const struct sn_prepared *prepared, uint32_t column);
+/* Leaves out the variables without a bit as screened ones. 0 or SN_ERR_MEMORY. */
+int sn_prepared_keep(struct sn_prepared *prepared, const uint64_t *kept);
+/* What to multiply the information criterion's penalty by: the extended criterion (Chen and Chen 2008, with gamma 1), since of more columns more are
+ * alike by chance. */
+double sn_prepared_penalty(const struct sn_prepared *prepared);
 void sn_prepared_release(struct sn_prepared *prepared);

@@ -5,7 +5,6 @@
 #include "correlations.h"
 #include "random.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 void sn_row_sample_release(struct sn_row_sample *sample)
@@ -18,16 +17,15 @@ void sn_row_sample_release(struct sn_row_sample *sample)
 	*sample = (struct sn_row_sample){0};
 }
 
-static int draw_times(struct sn_row_sample *sample, uint64_t seed, size_t number)
+int sn_row_sample_times(uint32_t **times, size_t rows, uint64_t seed, size_t number)
 {
-	size_t rows = sample->prepared->rows;
 	struct sn_random random;
-	sample->times = calloc(rows + 1, sizeof(*sample->times));
-	if (!sample->times)
+	*times = calloc(rows + 1, sizeof(**times));
+	if (!*times)
 		return SN_ERR_MEMORY;
 	sn_random_begin(&random, seed, number);
 	for (size_t row = 0; row < rows; row++)
-		sample->times[sn_random_below(&random, (uint32_t)rows)]++;
+		(*times)[sn_random_below(&random, (uint32_t)rows)]++;
 	return 0;
 }
 
@@ -65,13 +63,12 @@ static int begin_discrete(struct sn_row_sample *sample)
 	return result ? result : sn_discrete_score_init(&sample->discrete, &sample->table);
 }
 
-/* The extended criterion (Chen and Chen 2008, with gamma 1): of more columns, more are alike by chance. */
 static int begin_gaussian(struct sn_row_sample *sample)
 {
 	const struct sn_prepared *prepared = sample->prepared;
 	int result = sn_gaussian_score_init(&sample->gaussian, sample->correlations,
 					    prepared->first, prepared->count, prepared->rows);
-	sample->gaussian.penalty = 1 + 2 * log(prepared->count) / log((double)prepared->rows);
+	sample->gaussian.penalty = sn_prepared_penalty(prepared);
 	sample->score = (struct sn_score){sn_gaussian_score_of, &sample->gaussian};
 	return result;
 }
@@ -80,7 +77,7 @@ int sn_row_sample_draw(struct sn_row_sample *sample, const struct sn_prepared *p
 		       uint64_t seed, size_t number)
 {
 	*sample = (struct sn_row_sample){.prepared = prepared};
-	int result = number ? draw_times(sample, seed, number) : 0;
+	int result = number ? sn_row_sample_times(&sample->times, prepared->rows, seed, number) : 0;
 	result = result ? result : correlate(sample);
 	if (result)
 		return result;

@@ -106,20 +106,26 @@ static const char *second_of(const struct sn_causal *causal, const struct sn_cau
 static void say_left_out(const struct sn_causal *causal, struct sn_page *page)
 {
 	const struct sn_prepared *prepared = &causal->prepared;
-	uint32_t same = 0;
+	uint32_t same = 0, screened = prepared->candidates - prepared->count;
 	char whys[96] = "";
 	for (uint32_t number = 0; number < prepared->left_count; number++)
 		same += prepared->left[number].why == SN_LEFT_SAME;
-	uint32_t nothing = prepared->left_count - same;
+	uint32_t nothing = prepared->left_count - same - screened;
 	if (same)
 		snprintf(whys, sizeof(whys), "%u %s the same as another one%s", same,
 			 same == 1 ? "says" : "say", nothing ? ", " : "");
 	if (nothing)
 		snprintf(whys + strlen(whys), sizeof(whys) - strlen(whys), "%u %s nothing", nothing,
 			 nothing == 1 ? "says" : "say");
-	if (prepared->left_count)
-		sn_page_sentence(page, "%u of %u columns are compared; %s.", prepared->count,
+	if (same || nothing)
+		sn_page_sentence(page, "%u of %u columns are compared; %s.", prepared->candidates,
 				 causal->table->column_count, whys);
+	if (screened)
+		sn_page_sentence(page,
+				 "%u of these %u columns are not in the graph: they say nothing of "
+				 "%s beyond what the %u others say.",
+				 screened, prepared->candidates, name_of(causal, causal->target),
+				 prepared->count - 1);
 	if (prepared->rows < causal->table->row_count)
 		sn_page_sentence(page, "%zu of %zu rows are left out, as they lack a value.",
 				 causal->table->row_count - prepared->rows,
@@ -249,7 +255,8 @@ static const char *why_left(enum sn_left_out why)
 	static const char *const whys[] = {[SN_LEFT_CONSTANT] = "constant",
 					   [SN_LEFT_SPARSE] = "sparse",
 					   [SN_LEFT_DISTINCT] = "distinct",
-					   [SN_LEFT_SAME] = "same"};
+					   [SN_LEFT_SAME] = "same",
+					   [SN_LEFT_SCREENED] = "screened"};
 	return whys[why];
 }
 
@@ -258,7 +265,9 @@ static void show_left_out(const struct sn_causal *causal, struct sn_page *page)
 	static const struct sn_column columns[] = {{"column", "column", ""}, {"why", "why", ""}};
 	static const char *const whys[] = {[SN_LEFT_CONSTANT] = "has one value",
 					   [SN_LEFT_SPARSE] = "too many values are missing",
-					   [SN_LEFT_DISTINCT] = "text that is of many rows each"};
+					   [SN_LEFT_DISTINCT] = "text that is of many rows each",
+					   [SN_LEFT_SCREENED] =
+					       "says nothing of the target beyond others"};
 	const struct sn_prepared *prepared = &causal->prepared;
 	if (!prepared->left_count)
 		return;
