@@ -415,5 +415,5 @@ int sn_vary_conclude(struct sn_vary *vary, struct sn_error *error)
 	if (!failed)
 		sort_groups(result->groups, result->group_count, NULL);
 	failed = failed ?: rank_bins(result);
-	return sn_fail_code(error, failed);
+	return sn_peers_agree(vary->peers, sn_fail_code(error, failed), error);
 }

@@ -316,6 +316,7 @@ struct featuring {
 	size_t window_count;
 	struct rows *rows;     /* by window */
 	uint64_t sample_below; /* rows with a hash below it are taken */
+	bool has_failed;
 };
 
 static double known_or_missing(uint64_t value)
@@ -527,6 +528,61 @@ static int make_table(const struct featuring *featuring, struct sn_launch_featur
 	return result;
 }
 
+/* ---- of all ranks ---- */
+
+struct packed_rows {
+	uint64_t window, seen, count;
+};
+
+static uint64_t window_weight(const void *context, size_t item)
+{
+	return ((const struct featuring *)context)->windows[item].events;
+}
+
+static void pack_rows(const struct featuring *featuring, struct sn_buffer *bytes)
+{
+	for (size_t w = 0; w < featuring->window_count; w++) {
+		const struct rows *rows = featuring->rows + w;
+		struct packed_rows packed = {w, rows->seen, rows->count};
+		if (!rows->seen)
+			continue;
+		sn_buffer_put(bytes, &packed, sizeof(packed));
+		sn_buffer_put(bytes, rows->values, rows->count * SN_FEATURES * sizeof(double));
+	}
+}
+
+static void store_rows(void *context, struct sn_span bytes)
+{
+	struct featuring *featuring = context;
+	struct packed_rows packed;
+	while (sn_span_get(&bytes, &packed, sizeof(packed))) {
+		struct rows *rows = featuring->rows + packed.window;
+		size_t values = packed.count * SN_FEATURES;
+		rows->seen = packed.seen;
+		if (sn_vec_reserve(&rows->values, &rows->capacity, values + 1)) {
+			featuring->has_failed = true;
+			return;
+		}
+		rows->count = packed.count;
+		sn_span_get(&bytes, rows->values, values * sizeof(double));
+	}
+}
+
+/* All rows to rank 0. */
+static int gather_rows(struct featuring *featuring, struct sn_error *error)
+{
+	const struct sn_peers *peers = featuring->vary->peers;
+	struct sn_buffer bytes = {0};
+	if (peers->size() == 1)
+		return 0;
+	if (peers->rank())
+		pack_rows(featuring, &bytes);
+	sn_peers_collect(peers, &bytes, store_rows, featuring);
+	bool has_failed = bytes.failed || featuring->has_failed;
+	sn_buffer_release(&bytes);
+	return sn_peers_agree(peers, has_failed ? sn_fail_memory(error) : 0, error);
+}
+
 /* The bins that are first in either order, by time. */
 static size_t choose_bins(const struct sn_vary *vary, struct sn_vary_slice *windows)
 {
@@ -536,9 +592,16 @@ static size_t choose_bins(const struct sn_vary *vary, struct sn_vary_slice *wind
 		const struct sn_variability_bin *bin = result->bins + b;
 		if (bin->count && (bin->rank <= top || bin->adjusted_rank <= top))
 			windows[count++] = (struct sn_vary_slice){
-			    bin->start_ns, bin->start_ns + result->bin_ns, b, 1};
+			    bin->start_ns, bin->start_ns + result->bin_ns, b, 1, bin->count};
 	}
 	return count;
+}
+
+static int make_rows(struct featuring *featuring, struct sn_error *error)
+{
+	struct sn_vary_work work = {featuring->window_count, window_weight, work_window, featuring};
+	int result = sn_vary_run(featuring->vary, &work, error);
+	return result ?: gather_rows(featuring, error);
 }
 
 int sn_vary_features(struct sn_vary *vary, struct sn_launch_features *features,
@@ -552,21 +615,20 @@ int sn_vary_features(struct sn_vary *vary, struct sn_launch_features *features,
 				      .windows = sample ? vary->slices : bins,
 				      .window_count = vary->slice_count};
 	*features = (struct sn_launch_features){.row_count = 0};
-	if (!bins)
-		return sn_fail_memory(error);
-	if (!sample)
+	if (!sample && bins)
 		featuring.window_count = choose_bins(vary, bins);
 	featuring.sample_below = sample && sample < all
 				     ? (uint64_t)(ldexp(1, 63) * ((double)sample / (double)all))
 				     : UINT64_MAX;
 	featuring.rows = calloc(featuring.window_count + 1, sizeof(*featuring.rows));
-	int result = featuring.rows ? sn_pool_run(vary->threads, featuring.window_count,
-						  work_window, &featuring)
-				    : SN_ERR_MEMORY;
-	result = result ?: make_table(&featuring, features);
+	int result = bins && featuring.rows ? 0 : sn_fail_memory(error);
+	result = sn_peers_agree(vary->peers, result, error);
+	result = result ?: make_rows(&featuring, error);
+	if (!result && !vary->peers->rank())
+		result = sn_fail_code(error, make_table(&featuring, features));
 	for (size_t w = 0; w < featuring.window_count && featuring.rows; w++)
 		free(featuring.rows[w].values);
 	free(featuring.rows);
 	free(bins);
-	return sn_vary_worker_error(vary, result, error);
+	return sn_peers_agree(vary->peers, result, error);
 }

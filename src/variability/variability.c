@@ -8,20 +8,6 @@
 
 #include <string.h>
 
-int sn_vary_run(struct sn_vary *vary, size_t count,
-		int (*work)(void *vary, unsigned worker, size_t item), struct sn_error *error)
-{
-	return sn_vary_worker_error(vary, sn_pool_run(vary->threads, count, work, vary), error);
-}
-
-int sn_vary_worker_error(const struct sn_vary *vary, int result, struct sn_error *error)
-{
-	for (unsigned i = 0; i < vary->threads && result; i++)
-		if (*vary->workers[i].error.text)
-			return sn_fail_again(error, result, &vary->workers[i].error);
-	return sn_fail_code(error, result);
-}
-
 static int init(struct sn_vary *vary, const struct sn_variability_request *request,
 		struct sn_error *error)
 {
@@ -78,8 +64,10 @@ int sn_variability(const struct sn_variability_request *request, struct sn_varia
 		   struct sn_error *error)
 {
 	*result = (struct sn_variability){0};
-	struct sn_vary vary = {.request = request, .result = result};
-	int failed = init(&vary, request, error);
+	struct sn_vary vary = {.request = request,
+			       .result = result,
+			       .peers = request->peers ? request->peers : &sn_peers_alone};
+	int failed = sn_peers_agree(vary.peers, init(&vary, request, error), error);
 	failed = failed ?: sn_vary_survey(&vary, error);
 	sn_progress_begin("reading changes", vary.slice_count);
 	failed = failed ?: sn_vary_slices(&vary, error);

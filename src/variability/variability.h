@@ -3,8 +3,8 @@
  * How kernels of traces vary: per kernel and launch configuration the distribution of its durations, outliers, changes and drift over time,
  * differences among places (devices of ranks); and in which parts of the time.
  *
- * The events are read twice, in parts that are divided among threads: durations of each kernel, configuration and place; then by slices of
- * the time bins, and what needs the medians. All sums are of whole numbers, so that the results are the same for any number of threads. Memory is a slice of some 260,000
+ * The events are read twice, in parts that are divided among threads and ranks: durations of each kernel, configuration and place; then by slices of
+ * the time bins, and what needs the medians. All sums are of whole numbers, so that the results are the same for any number of either. Memory is a slice of some 260,000
  * events for each thread, what is kept of each kernel, configuration and place (value_counts.h, series.h), and some 100 bytes a bin.
  */
 #pragma once
@@ -18,6 +18,8 @@
 #include "sonde/trace.h"
 
 #include <stdbool.h>
+
+struct sn_peers;
 
 enum sn_variability_by { SN_BY_KERNEL, SN_BY_CONFIGURATION, SN_BY_ALL };
 
@@ -51,6 +53,9 @@ struct sn_variability_request {
 	    bin_ns; /* 0: a thousandth of the range or more, with 20 launches in a bin on average */
 	size_t top; /* bins that are looked at closely */
 	unsigned threads;
+	/* The ranks that do it together, all with the same request: each reads a part of the events. All have the result, but the
+	 * features, which only rank 0 has. NULL: this process alone */
+	const struct sn_peers *peers;
 	bool wants_features;
 	uint64_t
 	    sample; /* launches of the whole time as rows of features, about so many; 0: all in the top bins of either order */
