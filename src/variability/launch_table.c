@@ -314,7 +314,7 @@ struct featuring {
 	struct sn_vary *vary;
 	const struct sn_vary_slice *windows; /* bins, or slices of the whole time */
 	size_t window_count;
-	struct rows *rows;     /* by window */
+	struct rows *rows;     /* by window; NULL: targets of bins are wanted instead */
 	uint64_t sample_below; /* rows with a hash below it are taken */
 	bool has_failed;
 };
@@ -434,6 +434,35 @@ static int take_rows(struct featuring *featuring, struct window *window, struct 
 	return result;
 }
 
+/* Values of the target, of one window after the other. */
+static int add_targets(struct window *window)
+{
+	struct sn_variability *result = window->vary->result;
+	struct sn_intervals kernels = {0};
+	int failed = 0;
+	for (size_t i = 0; i < window->launch_count && !failed; i++) {
+		const struct launch *launch = window->launches + i;
+		const struct sn_vary_cell *cells = window->vary->cells;
+		double row[SN_FEATURES];
+		if (!i || cells[launch[-1].cell].place != cells[launch->cell].place)
+			failed = cover(window, i, &kernels);
+		if (failed || !is_row(window, launch))
+			continue;
+		fill_row(window, launch, &kernels, row);
+		double value = row[result->ranked_by];
+		struct sn_variability_bin *bin =
+		    result->bins + (uint64_t)launch->start_ns / result->bin_ns;
+		if (isnan(value))
+			continue;
+		/* the variance is a sum of squares until the slice is done (Welford, 1962) */
+		double off = value - bin->target_mean;
+		bin->target_mean += off / (double)++bin->target_count;
+		bin->target_variance += off * (value - bin->target_mean);
+	}
+	sn_intervals_release(&kernels);
+	return failed;
+}
+
 static int work_window(void *context, unsigned number, size_t item)
 {
 	struct featuring *featuring = context;
@@ -448,7 +477,10 @@ static int work_window(void *context, unsigned number, size_t item)
 		if (window.source->start_ns == UINT64_MAX)
 			continue;
 		result = read_whole_window(&window);
-		result = result ?: take_rows(featuring, &window, featuring->rows + item);
+		if (!result)
+			result = featuring->rows
+				     ? take_rows(featuring, &window, featuring->rows + item)
+				     : add_targets(&window);
 		free(window.launches);
 		free(window.copies);
 	}
@@ -583,20 +615,6 @@ static int gather_rows(struct featuring *featuring, struct sn_error *error)
 	return sn_peers_agree(peers, has_failed ? sn_fail_memory(error) : 0, error);
 }
 
-/* The bins that are first in either order, by time. */
-static size_t choose_bins(const struct sn_vary *vary, struct sn_vary_slice *windows)
-{
-	const struct sn_variability *result = vary->result;
-	size_t count = 0, top = vary->request->top;
-	for (size_t b = 0; b < result->bin_count; b++) {
-		const struct sn_variability_bin *bin = result->bins + b;
-		if (bin->count && (bin->rank <= top || bin->adjusted_rank <= top))
-			windows[count++] = (struct sn_vary_slice){
-			    bin->start_ns, bin->start_ns + result->bin_ns, b, 1, bin->count};
-	}
-	return count;
-}
-
 static int make_rows(struct featuring *featuring, struct sn_error *error)
 {
 	struct sn_vary_work work = {featuring->window_count, window_weight, work_window, featuring};
@@ -608,20 +626,18 @@ int sn_vary_features(struct sn_vary *vary, struct sn_launch_features *features,
 		     struct sn_error *error)
 {
 	uint64_t sample = vary->request->sample, all = vary->result->launch_count;
-	size_t most = 2 * vary->request->top < vary->result->bin_count ? 2 * vary->request->top
-								       : vary->result->bin_count;
-	struct sn_vary_slice *bins = calloc(most + 1, sizeof(*bins));
+	struct sn_vary_slice *bins = NULL;
+	size_t bin_count = 0;
+	int result = sample ? 0 : sn_vary_choose_bins(vary, &bins, &bin_count);
 	struct featuring featuring = {.vary = vary,
 				      .windows = sample ? vary->slices : bins,
-				      .window_count = vary->slice_count};
+				      .window_count = sample ? vary->slice_count : bin_count};
 	*features = (struct sn_launch_features){.row_count = 0};
-	if (!sample && bins)
-		featuring.window_count = choose_bins(vary, bins);
 	featuring.sample_below = sample && sample < all
 				     ? (uint64_t)(ldexp(1, 63) * ((double)sample / (double)all))
 				     : UINT64_MAX;
 	featuring.rows = calloc(featuring.window_count + 1, sizeof(*featuring.rows));
-	int result = bins && featuring.rows ? 0 : sn_fail_memory(error);
+	result = result || !featuring.rows ? sn_fail_memory(error) : 0;
 	result = sn_peers_agree(vary->peers, result, error);
 	result = result ?: make_rows(&featuring, error);
 	if (!result && !vary->peers->rank())
@@ -631,4 +647,64 @@ int sn_vary_features(struct sn_vary *vary, struct sn_launch_features *features,
 	free(featuring.rows);
 	free(bins);
 	return sn_peers_agree(vary->peers, result, error);
+}
+
+/* ---- targets of bins ---- */
+
+struct packed_target {
+	uint64_t bin, count;
+	double mean, variance;
+};
+
+static void pack_targets(const struct sn_vary *vary, struct sn_buffer *bytes)
+{
+	for (size_t b = 0; b < vary->result->bin_count; b++) {
+		const struct sn_variability_bin *bin = vary->result->bins + b;
+		struct packed_target packed = {b, bin->target_count, bin->target_mean,
+					       bin->target_variance};
+		if (packed.count)
+			sn_buffer_put(bytes, &packed, sizeof(packed));
+	}
+}
+
+static int add_packed_targets(struct sn_vary *vary, struct sn_span bytes)
+{
+	struct packed_target packed;
+	while (sn_span_get(&bytes, &packed, sizeof(packed))) {
+		struct sn_variability_bin *bin = vary->result->bins + packed.bin;
+		bin->target_count = packed.count;
+		bin->target_mean = packed.mean;
+		bin->target_variance = packed.variance;
+	}
+	return 0;
+}
+
+/* Each bin is one rank's whole, and put in place of what there is. */
+static void clear_targets(struct sn_vary *vary)
+{
+}
+
+static bool is_of_bins(enum sn_feature target)
+{
+	return known[target].role == SN_FEATURE_TARGET && target != SN_FEATURE_DURATION &&
+	       target != SN_FEATURE_PERF_VARIATION;
+}
+
+int sn_vary_targets(struct sn_vary *vary, struct sn_error *error)
+{
+	static const struct sn_vary_merging merging = {pack_targets, add_packed_targets,
+						       clear_targets};
+	struct sn_variability *result = vary->result;
+	struct featuring featuring = {
+	    .vary = vary, .windows = vary->slices, .window_count = vary->slice_count};
+	struct sn_vary_work work = {vary->slice_count, window_weight, work_window, &featuring};
+	result->ranked_by = SN_FEATURE_DURATION;
+	if (!is_of_bins(vary->request->target))
+		return 0;
+	result->ranked_by = vary->request->target;
+	int failed = sn_vary_run(vary, &work, error);
+	for (size_t b = 0; b < result->bin_count && !failed; b++)
+		if (result->bins[b].target_count)
+			result->bins[b].target_variance /= (double)result->bins[b].target_count;
+	return failed ?: sn_vary_merge(vary, &merging, error);
 }

@@ -4,6 +4,7 @@
 
 #include "base/pool.h"
 #include "base/progress/progress.h"
+#include "base/search.h"
 #include "vary.h"
 
 #include <string.h>
@@ -72,10 +73,21 @@ int sn_variability(const struct sn_variability_request *request, struct sn_varia
 	sn_progress_begin("reading changes", vary.slice_count);
 	failed = failed ?: sn_vary_slices(&vary, error);
 	failed = failed ?: sn_vary_conclude(&vary, error);
+	failed = failed ?: sn_vary_targets(&vary, error);
+	failed = failed ?: sn_vary_rank_bins(&vary, error);
+	failed = failed ?: sn_vary_bin_kernels(&vary, error);
 	if (request->wants_features)
 		failed = failed ?: sn_vary_features(&vary, &result->features, error);
 	release(&vary);
 	return failed;
+}
+
+const struct sn_bin_kernels *sn_variability_bin_kernels(const struct sn_variability *result,
+							uint32_t bin)
+{
+	const struct sn_bin_kernels *all = result->top_bins;
+	size_t at = sn_search(i, result->top_bin_count, all[i].bin < bin);
+	return at < result->top_bin_count && all[at].bin == bin ? all + at : NULL;
 }
 
 void sn_variability_release(struct sn_variability *result)
@@ -84,6 +96,9 @@ void sn_variability_release(struct sn_variability *result)
 		sn_value_counts_release(&result->groups[i].durations);
 		free(result->groups[i].places);
 	}
+	for (size_t i = 0; i < result->top_bin_count; i++)
+		free(result->top_bins[i].items);
+	free(result->top_bins);
 	free(result->groups);
 	free(result->by_variance);
 	free(result->by_adjusted);

@@ -54,8 +54,11 @@ struct sn_variability_request {
 	size_t top; /* bins that are looked at closely */
 	unsigned threads;
 	/* The ranks that do it together, all with the same request: each reads a part of the events. All have the result, but the
-	 * features, which only rank 0 has. NULL: this process alone */
+	 * features and the kernels of bins, which only rank 0 has. NULL: this process alone */
 	const struct sn_peers *peers;
+	/* Bins are ranked by the variance of its values, if it is a target but the durations and what differs from their means; else by that
+	 * of durations. */
+	enum sn_feature target;
 	bool wants_features;
 	uint64_t
 	    sample; /* launches of the whole time as rows of features, about so many; 0: all in the top bins of either order */
@@ -111,13 +114,22 @@ struct sn_variability_bin {
 	 * off launches were, whichever kernels these are, and whatever a few of them did */
 	double adjusted;
 	size_t rank, adjusted_rank; /* from 1; 0: without launches */
+	/* of the request's target over the launches that have one; if bins are ranked by it */
+	uint64_t target_count;
+	double target_mean, target_variance;
 };
 
 /* One kernel in a bin that is looked at closely. */
 struct sn_bin_kernel {
 	uint32_t kernel;
 	uint64_t count;
-	double mean, variance, q50, adjusted;
+	double mean, variance, q50; /* of durations */
+	double share; /* of the bin's sum of squared differences from its mean: of its variance */
+};
+struct sn_bin_kernels {
+	uint32_t bin;
+	struct sn_bin_kernel *items; /* those with the largest share first; owned */
+	size_t count;
 };
 
 struct sn_variability {
@@ -136,7 +148,11 @@ struct sn_variability {
 	struct sn_variability_bin *bins; /* by time; all of the range */
 	size_t bin_count;
 	uint32_t *by_variance, *by_adjusted; /* bins, those of most first */
-	size_t used_bins;		     /* with launches */
+	enum sn_feature ranked_by; /* of what the variance is; SN_FEATURE_DURATION or a target */
+	struct sn_bin_kernels
+	    *top_bins; /* by time: those of either order that are looked at closely */
+	size_t top_bin_count;
+	size_t used_bins;      /* with launches */
 	double usual_adjusted; /* the median of bins with at least SN_BIN_LEAST launches */
 	unsigned step_count;
 	struct sn_launch_features features; /* if wanted; texts of it may be the result's */
@@ -149,4 +165,7 @@ enum { SN_BIN_LEAST = 10, SN_BINS_MOST = 10000000 };
 /* 0 or a negative enum sn_err, SN_ERR_MISSING where there is no kernel; release in either case. */
 int sn_variability(const struct sn_variability_request *request, struct sn_variability *result,
 		   struct sn_error *error);
+/* Of a bin that is looked at closely; NULL: it is not. */
+const struct sn_bin_kernels *sn_variability_bin_kernels(const struct sn_variability *result,
+							uint32_t bin);
 void sn_variability_release(struct sn_variability *result);

@@ -114,10 +114,16 @@ int sn_vary_survey(struct sn_vary *vary, struct sn_error *error);
 int sn_vary_read_slice(struct sn_vary *vary, struct sn_vary_worker *worker,
 		       const struct sn_vary_slice *slice);
 int sn_vary_slices(struct sn_vary *vary, struct sn_error *error);
-/* conclusions.c: groups with their results, places, the order of bins. */
+/* conclusions.c: groups with their results, places; then, after the targets, the order of bins. */
 int sn_vary_conclude(struct sn_vary *vary, struct sn_error *error);
+int sn_vary_rank_bins(struct sn_vary *vary, struct sn_error *error);
+/* The bins that are first in either order, by time, from malloc. 0 or SN_ERR_MEMORY, of this rank. */
+int sn_vary_choose_bins(const struct sn_vary *vary, struct sn_vary_slice **bins, size_t *count);
+/* bin_kernels.c: result->top_bins. */
+int sn_vary_bin_kernels(struct sn_vary *vary, struct sn_error *error);
 
-/* launch_table.c: result->features. */
+/* launch_table.c: the target of all launches by bins, if these are ranked by it; then result->features. */
+int sn_vary_targets(struct sn_vary *vary, struct sn_error *error);
 int sn_vary_features(struct sn_vary *vary, struct sn_launch_features *features,
 		     struct sn_error *error);
 

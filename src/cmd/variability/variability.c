@@ -300,6 +300,7 @@ static int run_rank(int argc, char **argv)
 	status = sn_command_agree(status);
 	request->inputs = all.inputs;
 	request->peers = sn_comm();
+	request->target = (enum sn_feature)all.target;
 	if (!status)
 		status = answer(&all, argv[optind]);
 	return close_all(&all, status);

@@ -58,6 +58,7 @@ def told(result: subprocess.CompletedProcess) -> list[str]:
 
 OPTIONS = {"bins": ("--format", "json", "--top", "40", "--bin", "20ms"),
            "sample": ("--format", "json", "--sample", "4000", "--target", "exposed_copy_ns"),
+           "stall": ("--format", "json", "--top", "40", "--target", "memory_stall"),
            "little memory": ("--format", "json", "--memory", "1M", "--by", "kernel"),
            "text": ("--limit", "0")}
 
