@@ -273,12 +273,13 @@ static bool is_row(const struct window *window, const struct launch *launch)
 	return launch->start_ns >= window->from_ns && launch->start_ns < window->to_ns;
 }
 
-/* Reads again as far as launches and their copies reach: a copy may be longer than the window. */
+/* Reads again as far as launches and their copies reach: a copy may be longer than the window, and one that begins behind it may be
+ * beside a launch that is longer. Ends, because it only widens. */
 static int read_whole_window(struct window *window)
 {
 	window->read_from_ns = window->from_ns;
 	window->read_to_ns = window->to_ns;
-	for (int again = 0; again < 2; again++) {
+	for (;;) {
 		int result = read_window(window);
 		result = result ?: sweep_window(window);
 		if (result)
@@ -295,11 +296,10 @@ static int read_whole_window(struct window *window)
 			from_ns = copy && copy->start_ns < from_ns ? copy->start_ns : from_ns;
 		}
 		if (from_ns == window->read_from_ns && to_ns == window->read_to_ns)
-			break;
+			return 0;
 		window->read_from_ns = from_ns;
 		window->read_to_ns = to_ns;
 	}
-	return 0;
 }
 
 /* ---- rows ---- */
