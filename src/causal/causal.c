@@ -2,7 +2,7 @@
 /* The steps from a table to causes, in their order; see causal.h. */
 #include "causal.h"
 
-#include "screen.h"
+#include "screen/screen.h"
 
 #include <stdlib.h>
 

@@ -21,7 +21,7 @@ struct sn_discovery_options {
 	uint32_t samples;			/* of the rows; 100 is usual */
 	unsigned threads;			/* 0: one for each processor */
 	uint64_t seed; /* the same gives the same, with any number of threads */
-	/* Of all rows and each sample a row of bits: the variables that are compared in it (screen.h). NULL: all. */
+	/* Of all rows and each sample a row of bits: the variables that are compared in it (screen/screen.h). NULL: all. */
 	const uint64_t *chosen;
 };
 

@@ -18,7 +18,7 @@ enum sn_left_out {
 	SN_LEFT_SPARSE,	  /* too much is missing */
 	SN_LEFT_DISTINCT, /* a category of more levels than a tenth of the rows, or than 50 */
 	SN_LEFT_SAME,	  /* as another column */
-	SN_LEFT_SCREENED, /* says nothing of the target beyond what is kept (screen.h) */
+	SN_LEFT_SCREENED, /* says nothing of the target beyond what is kept (screen/screen.h) */
 };
 
 struct sn_left_column {

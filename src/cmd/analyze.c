@@ -3,6 +3,7 @@
 #include "command.h"
 #include "cmd/run/frameworks.h"
 #include "metrics.h"
+#include "ranks.h"
 
 #include "aggregate/analyze.h"
 #include "aggregate/comm.h"
@@ -137,17 +138,6 @@ static int complete(void *context, const char *path)
 		   : sn_command_store_findings(path, arguments->output, arguments->wants_findings);
 }
 
-/* Only the first of many ranks has something to say. */
-static void be_silent(void)
-{
-	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	if (null >= 0) {
-		dup2(null, STDOUT_FILENO);
-		dup2(null, STDERR_FILENO);
-		close(null);
-	}
-}
-
 /* A folder that is given twice, by whatever names, is one run. Returns how many there are. */
 static size_t count_once(char **folders, size_t count)
 {
@@ -225,15 +215,5 @@ static int run_rank(int argc, char **argv)
 
 int sn_command_analyze_run(int argc, char **argv)
 {
-	sn_comm_begin();
-	if (sn_comm_is_split()) {
-		sn_comm_end();
-		return sn_command_fail("this mpirun is of another MPI than the one that sonde-mpi "
-				       "was built with: each process would do all the work");
-	}
-	if (sn_comm_rank())
-		be_silent();
-	int status = run_rank(argc, argv);
-	sn_comm_end();
-	return status;
+	return sn_command_by_ranks(run_rank, argc, argv);
 }

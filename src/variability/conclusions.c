@@ -361,6 +361,8 @@ SN_SORT_BY(sort_groups, struct sn_kernel_group, const void *,
 
 SN_SORT_BY(sort_by_variance, uint32_t, const struct sn_variability_bin *,
 	   SN_ORDER(of[*b].variance, of[*a].variance) ?: SN_ORDER(*a, *b));
+SN_SORT_BY(sort_by_target, uint32_t, const struct sn_variability_bin *,
+	   SN_ORDER(of[*b].target_variance, of[*a].target_variance) ?: SN_ORDER(*a, *b));
 SN_SORT_BY(sort_by_adjusted, uint32_t, const struct sn_variability_bin *,
 	   SN_ORDER(of[*b].count >= SN_BIN_LEAST, of[*a].count >= SN_BIN_LEAST)
 	       ?: SN_ORDER(of[*b].adjusted, of[*a].adjusted)
@@ -385,7 +387,10 @@ static int rank_bins(struct sn_variability *result)
 			adjusted[large++] = result->bins[i].adjusted;
 	}
 	result->used_bins = count;
-	sort_by_variance(result->by_variance, count, result->bins);
+	if (result->ranked_by == SN_FEATURE_DURATION)
+		sort_by_variance(result->by_variance, count, result->bins);
+	else
+		sort_by_target(result->by_variance, count, result->bins);
 	sort_by_adjusted(result->by_adjusted, count, result->bins);
 	for (size_t i = 0; i < count; i++) {
 		result->bins[result->by_variance[i]].rank = i + 1;
@@ -414,6 +419,25 @@ int sn_vary_conclude(struct sn_vary *vary, struct sn_error *error)
 	failed = failed ?: decide_places(result);
 	if (!failed)
 		sort_groups(result->groups, result->group_count, NULL);
-	failed = failed ?: rank_bins(result);
-	return sn_fail_code(error, failed);
+	return sn_peers_agree(vary->peers, sn_fail_code(error, failed), error);
+}
+
+int sn_vary_rank_bins(struct sn_vary *vary, struct sn_error *error)
+{
+	return sn_peers_agree(vary->peers, sn_fail_code(error, rank_bins(vary->result)), error);
+}
+
+int sn_vary_choose_bins(const struct sn_vary *vary, struct sn_vary_slice **bins, size_t *count)
+{
+	const struct sn_variability *result = vary->result;
+	size_t top = vary->request->top,
+	       most = 2 * top < result->bin_count ? 2 * top : result->bin_count;
+	*bins = calloc(most + 1, sizeof(**bins));
+	for (size_t b = 0; b < result->bin_count && *bins; b++) {
+		const struct sn_variability_bin *bin = result->bins + b;
+		if (bin->count && (bin->rank <= top || bin->adjusted_rank <= top))
+			(*bins)[(*count)++] = (struct sn_vary_slice){
+			    bin->start_ns, bin->start_ns + result->bin_ns, b, 1, bin->count};
+	}
+	return *bins ? 0 : SN_ERR_MEMORY;
 }

@@ -273,12 +273,13 @@ static bool is_row(const struct window *window, const struct launch *launch)
 	return launch->start_ns >= window->from_ns && launch->start_ns < window->to_ns;
 }
 
-/* Reads again as far as launches and their copies reach: a copy may be longer than the window. */
+/* Reads again as far as launches and their copies reach: a copy may be longer than the window, and one that begins behind it may be
+ * beside a launch that is longer. Ends, because it only widens. */
 static int read_whole_window(struct window *window)
 {
 	window->read_from_ns = window->from_ns;
 	window->read_to_ns = window->to_ns;
-	for (int again = 0; again < 2; again++) {
+	for (;;) {
 		int result = read_window(window);
 		result = result ?: sweep_window(window);
 		if (result)
@@ -295,11 +296,10 @@ static int read_whole_window(struct window *window)
 			from_ns = copy && copy->start_ns < from_ns ? copy->start_ns : from_ns;
 		}
 		if (from_ns == window->read_from_ns && to_ns == window->read_to_ns)
-			break;
+			return 0;
 		window->read_from_ns = from_ns;
 		window->read_to_ns = to_ns;
 	}
-	return 0;
 }
 
 /* ---- rows ---- */
@@ -314,8 +314,9 @@ struct featuring {
 	struct sn_vary *vary;
 	const struct sn_vary_slice *windows; /* bins, or slices of the whole time */
 	size_t window_count;
-	struct rows *rows;     /* by window */
+	struct rows *rows;     /* by window; NULL: targets of bins are wanted instead */
 	uint64_t sample_below; /* rows with a hash below it are taken */
+	bool has_failed;
 };
 
 static double known_or_missing(uint64_t value)
@@ -433,6 +434,35 @@ static int take_rows(struct featuring *featuring, struct window *window, struct 
 	return result;
 }
 
+/* Values of the target, of one window after the other. */
+static int add_targets(struct window *window)
+{
+	struct sn_variability *result = window->vary->result;
+	struct sn_intervals kernels = {0};
+	int failed = 0;
+	for (size_t i = 0; i < window->launch_count && !failed; i++) {
+		const struct launch *launch = window->launches + i;
+		const struct sn_vary_cell *cells = window->vary->cells;
+		double row[SN_FEATURES];
+		if (!i || cells[launch[-1].cell].place != cells[launch->cell].place)
+			failed = cover(window, i, &kernels);
+		if (failed || !is_row(window, launch))
+			continue;
+		fill_row(window, launch, &kernels, row);
+		double value = row[result->ranked_by];
+		struct sn_variability_bin *bin =
+		    result->bins + (uint64_t)launch->start_ns / result->bin_ns;
+		if (isnan(value))
+			continue;
+		/* the variance is a sum of squares until the slice is done (Welford, 1962) */
+		double off = value - bin->target_mean;
+		bin->target_mean += off / (double)++bin->target_count;
+		bin->target_variance += off * (value - bin->target_mean);
+	}
+	sn_intervals_release(&kernels);
+	return failed;
+}
+
 static int work_window(void *context, unsigned number, size_t item)
 {
 	struct featuring *featuring = context;
@@ -447,7 +477,10 @@ static int work_window(void *context, unsigned number, size_t item)
 		if (window.source->start_ns == UINT64_MAX)
 			continue;
 		result = read_whole_window(&window);
-		result = result ?: take_rows(featuring, &window, featuring->rows + item);
+		if (!result)
+			result = featuring->rows
+				     ? take_rows(featuring, &window, featuring->rows + item)
+				     : add_targets(&window);
 		free(window.launches);
 		free(window.copies);
 	}
@@ -527,46 +560,151 @@ static int make_table(const struct featuring *featuring, struct sn_launch_featur
 	return result;
 }
 
-/* The bins that are first in either order, by time. */
-static size_t choose_bins(const struct sn_vary *vary, struct sn_vary_slice *windows)
+/* ---- of all ranks ---- */
+
+struct packed_rows {
+	uint64_t window, seen, count;
+};
+
+static uint64_t window_weight(const void *context, size_t item)
 {
-	const struct sn_variability *result = vary->result;
-	size_t count = 0, top = vary->request->top;
-	for (size_t b = 0; b < result->bin_count; b++) {
-		const struct sn_variability_bin *bin = result->bins + b;
-		if (bin->count && (bin->rank <= top || bin->adjusted_rank <= top))
-			windows[count++] = (struct sn_vary_slice){
-			    bin->start_ns, bin->start_ns + result->bin_ns, b, 1};
+	return ((const struct featuring *)context)->windows[item].events;
+}
+
+static void pack_rows(const struct featuring *featuring, struct sn_buffer *bytes)
+{
+	for (size_t w = 0; w < featuring->window_count; w++) {
+		const struct rows *rows = featuring->rows + w;
+		struct packed_rows packed = {w, rows->seen, rows->count};
+		if (!rows->seen)
+			continue;
+		sn_buffer_put(bytes, &packed, sizeof(packed));
+		sn_buffer_put(bytes, rows->values, rows->count * SN_FEATURES * sizeof(double));
 	}
-	return count;
+}
+
+static void store_rows(void *context, struct sn_span bytes)
+{
+	struct featuring *featuring = context;
+	struct packed_rows packed;
+	while (sn_span_get(&bytes, &packed, sizeof(packed))) {
+		struct rows *rows = featuring->rows + packed.window;
+		size_t values = packed.count * SN_FEATURES;
+		rows->seen = packed.seen;
+		if (sn_vec_reserve(&rows->values, &rows->capacity, values + 1)) {
+			featuring->has_failed = true;
+			return;
+		}
+		rows->count = packed.count;
+		sn_span_get(&bytes, rows->values, values * sizeof(double));
+	}
+}
+
+/* All rows to rank 0. */
+static int gather_rows(struct featuring *featuring, struct sn_error *error)
+{
+	const struct sn_peers *peers = featuring->vary->peers;
+	struct sn_buffer bytes = {0};
+	if (peers->size() == 1)
+		return 0;
+	if (peers->rank())
+		pack_rows(featuring, &bytes);
+	sn_peers_collect(peers, &bytes, store_rows, featuring);
+	bool has_failed = bytes.failed || featuring->has_failed;
+	sn_buffer_release(&bytes);
+	return sn_peers_agree(peers, has_failed ? sn_fail_memory(error) : 0, error);
+}
+
+static int make_rows(struct featuring *featuring, struct sn_error *error)
+{
+	struct sn_vary_work work = {featuring->window_count, window_weight, work_window, featuring};
+	int result = sn_vary_run(featuring->vary, &work, error);
+	return result ?: gather_rows(featuring, error);
 }
 
 int sn_vary_features(struct sn_vary *vary, struct sn_launch_features *features,
 		     struct sn_error *error)
 {
 	uint64_t sample = vary->request->sample, all = vary->result->launch_count;
-	size_t most = 2 * vary->request->top < vary->result->bin_count ? 2 * vary->request->top
-								       : vary->result->bin_count;
-	struct sn_vary_slice *bins = calloc(most + 1, sizeof(*bins));
+	struct sn_vary_slice *bins = NULL;
+	size_t bin_count = 0;
+	int result = sample ? 0 : sn_vary_choose_bins(vary, &bins, &bin_count);
 	struct featuring featuring = {.vary = vary,
 				      .windows = sample ? vary->slices : bins,
-				      .window_count = vary->slice_count};
+				      .window_count = sample ? vary->slice_count : bin_count};
 	*features = (struct sn_launch_features){.row_count = 0};
-	if (!bins)
-		return sn_fail_memory(error);
-	if (!sample)
-		featuring.window_count = choose_bins(vary, bins);
 	featuring.sample_below = sample && sample < all
 				     ? (uint64_t)(ldexp(1, 63) * ((double)sample / (double)all))
 				     : UINT64_MAX;
 	featuring.rows = calloc(featuring.window_count + 1, sizeof(*featuring.rows));
-	int result = featuring.rows ? sn_pool_run(vary->threads, featuring.window_count,
-						  work_window, &featuring)
-				    : SN_ERR_MEMORY;
-	result = result ?: make_table(&featuring, features);
+	result = result || !featuring.rows ? sn_fail_memory(error) : 0;
+	result = sn_peers_agree(vary->peers, result, error);
+	result = result ?: make_rows(&featuring, error);
+	if (!result && !vary->peers->rank())
+		result = sn_fail_code(error, make_table(&featuring, features));
 	for (size_t w = 0; w < featuring.window_count && featuring.rows; w++)
 		free(featuring.rows[w].values);
 	free(featuring.rows);
 	free(bins);
-	return sn_vary_worker_error(vary, result, error);
+	return sn_peers_agree(vary->peers, result, error);
+}
+
+/* ---- targets of bins ---- */
+
+struct packed_target {
+	uint64_t bin, count;
+	double mean, variance;
+};
+
+static void pack_targets(const struct sn_vary *vary, struct sn_buffer *bytes)
+{
+	for (size_t b = 0; b < vary->result->bin_count; b++) {
+		const struct sn_variability_bin *bin = vary->result->bins + b;
+		struct packed_target packed = {b, bin->target_count, bin->target_mean,
+					       bin->target_variance};
+		if (packed.count)
+			sn_buffer_put(bytes, &packed, sizeof(packed));
+	}
+}
+
+static int add_packed_targets(struct sn_vary *vary, struct sn_span bytes)
+{
+	struct packed_target packed;
+	while (sn_span_get(&bytes, &packed, sizeof(packed))) {
+		struct sn_variability_bin *bin = vary->result->bins + packed.bin;
+		bin->target_count = packed.count;
+		bin->target_mean = packed.mean;
+		bin->target_variance = packed.variance;
+	}
+	return 0;
+}
+
+/* Each bin is one rank's whole, and put in place of what there is. */
+static void clear_targets(struct sn_vary *vary)
+{
+}
+
+static bool is_of_bins(enum sn_feature target)
+{
+	return known[target].role == SN_FEATURE_TARGET && target != SN_FEATURE_DURATION &&
+	       target != SN_FEATURE_PERF_VARIATION;
+}
+
+int sn_vary_targets(struct sn_vary *vary, struct sn_error *error)
+{
+	static const struct sn_vary_merging merging = {pack_targets, add_packed_targets,
+						       clear_targets};
+	struct sn_variability *result = vary->result;
+	struct featuring featuring = {
+	    .vary = vary, .windows = vary->slices, .window_count = vary->slice_count};
+	struct sn_vary_work work = {vary->slice_count, window_weight, work_window, &featuring};
+	result->ranked_by = SN_FEATURE_DURATION;
+	if (!is_of_bins(vary->request->target))
+		return 0;
+	result->ranked_by = vary->request->target;
+	int failed = sn_vary_run(vary, &work, error);
+	for (size_t b = 0; b < result->bin_count && !failed; b++)
+		if (result->bins[b].target_count)
+			result->bins[b].target_variance /= (double)result->bins[b].target_count;
+	return failed ?: sn_vary_merge(vary, &merging, error);
 }

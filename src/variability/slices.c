@@ -174,7 +174,73 @@ static int work_slice(void *context, unsigned number, size_t item)
 	return sn_fail_code(&worker->error, result);
 }
 
+static uint64_t slice_weight(const void *context, size_t item)
+{
+	return ((const struct sn_vary *)context)->slices[item].events;
+}
+
+/* ---- of all ranks ---- */
+
+struct packed_step {
+	uint64_t at;
+	int64_t count, limited, plain;
+};
+
+static size_t all_steps(const struct sn_vary *vary)
+{
+	return (size_t)vary->cell_count * vary->step_count;
+}
+
+/* Bins, of which each is one rank's whole; then steps. Only those with launches. */
+static void pack_slices(const struct sn_vary *vary, struct sn_buffer *bytes)
+{
+	const struct sn_variability *result = vary->result;
+	uint64_t used = 0;
+	for (size_t b = 0; b < result->bin_count; b++)
+		used += result->bins[b].count > 0;
+	sn_buffer_put(bytes, &used, sizeof(used));
+	for (size_t b = 0; b < result->bin_count; b++)
+		if (result->bins[b].count)
+			sn_buffer_put(bytes, result->bins + b, sizeof(*result->bins));
+	for (size_t s = 0; s < all_steps(vary); s++) {
+		const struct sn_vary_step *step = vary->steps + s;
+		struct packed_step packed = {s, atomic_load(&step->count),
+					     atomic_load(&step->limited),
+					     atomic_load(&step->plain)};
+		if (packed.count)
+			sn_buffer_put(bytes, &packed, sizeof(packed));
+	}
+}
+
+static int add_slices(struct sn_vary *vary, struct sn_span bytes)
+{
+	struct packed_step step;
+	struct sn_variability_bin bin;
+	uint64_t used;
+	bool is_whole = sn_span_get(&bytes, &used, sizeof(used));
+	for (uint64_t b = 0; is_whole && b < used; b++) {
+		is_whole = sn_span_get(&bytes, &bin, sizeof(bin));
+		if (is_whole)
+			vary->result->bins[bin.start_ns / vary->result->bin_ns] = bin;
+	}
+	while (is_whole && sn_span_get(&bytes, &step, sizeof(step))) {
+		atomic_fetch_add(&vary->steps[step.at].count, step.count);
+		atomic_fetch_add(&vary->steps[step.at].limited, step.limited);
+		atomic_fetch_add(&vary->steps[step.at].plain, step.plain);
+	}
+	return is_whole ? 0 : SN_ERR_MEMORY; /* of the sender */
+}
+
+/* Bins are put in place of what there is. */
+static void clear_slices(struct sn_vary *vary)
+{
+	memset(vary->steps, 0, all_steps(vary) * sizeof(*vary->steps));
+}
+
 int sn_vary_slices(struct sn_vary *vary, struct sn_error *error)
 {
-	return sn_vary_run(vary, vary->slice_count, work_slice, error);
+	static const struct sn_vary_merging merging = {pack_slices, add_slices, clear_slices};
+	struct sn_vary_work work = {vary->slice_count, slice_weight, work_slice, vary};
+	int result = sn_vary_run(vary, &work, error);
+	return result ?: sn_vary_merge(vary, &merging, error);
 }

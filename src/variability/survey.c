@@ -70,28 +70,31 @@ static int survey_launch(void *data, const struct sn_vary_launch *launch)
 	return sn_value_counts_add(surveyed->durations + number, &duration, 1);
 }
 
+static int add_key(struct sn_vary *vary, const struct sn_vary_key *key,
+		   const struct sn_value_counts *durations)
+{
+	uint32_t number = sn_intern_item(&vary->keys, key, sizeof(*key), &vary->key_durations,
+					 &vary->key_capacity, {.limit = DURATIONS_MOST});
+	if (number == SN_INTERN_NONE)
+		return SN_ERR_MEMORY;
+	sn_value_counts_set_limit(vary->key_durations + number, limit_of(vary, vary->keys.count));
+	return sn_value_counts_merge(vary->key_durations + number, durations);
+}
+
+static void widen(struct sn_vary_source *source, uint64_t start_ns, uint64_t end_ns)
+{
+	source->start_ns = start_ns < source->start_ns ? start_ns : source->start_ns;
+	source->end_ns = end_ns > source->end_ns ? end_ns : source->end_ns;
+}
+
 static int add_surveyed(struct sn_vary *vary, struct sn_vary_source *source,
 			const struct surveyed_part *surveyed)
 {
 	int result = 0;
 	pthread_mutex_lock(&vary->lock);
-	for (uint32_t i = 0; i < surveyed->keys.count && !result; i++) {
-		size_t length;
-		const void *key = sn_intern_at(&surveyed->keys, i, &length);
-		uint32_t number = sn_intern_item(&vary->keys, key, length, &vary->key_durations,
-						 &vary->key_capacity, {.limit = DURATIONS_MOST});
-		if (number == SN_INTERN_NONE) {
-			result = SN_ERR_MEMORY;
-		} else {
-			sn_value_counts_set_limit(vary->key_durations + number,
-						  limit_of(vary, vary->keys.count));
-			result = sn_value_counts_merge(vary->key_durations + number,
-						       surveyed->durations + i);
-		}
-	}
-	source->start_ns =
-	    surveyed->start_ns < source->start_ns ? surveyed->start_ns : source->start_ns;
-	source->end_ns = surveyed->end_ns > source->end_ns ? surveyed->end_ns : source->end_ns;
+	for (uint32_t i = 0; i < surveyed->keys.count && !result; i++)
+		result = add_key(vary, key_at(&surveyed->keys, i), surveyed->durations + i);
+	widen(source, surveyed->start_ns, surveyed->end_ns);
 	pthread_mutex_unlock(&vary->lock);
 	return result;
 }
@@ -129,12 +132,65 @@ static int survey_part(void *context, unsigned worker, size_t item)
 	return result;
 }
 
+static uint64_t part_weight(const void *context, size_t item)
+{
+	return ((const struct sn_vary *)context)->parts[item].blocks;
+}
+
+/* ---- of all ranks ---- */
+
+/* The times of each database; then keys with their durations. */
+static void pack_survey(const struct sn_vary *vary, struct sn_buffer *bytes)
+{
+	for (size_t s = 0; s < vary->sources.count; s++) {
+		sn_buffer_put(bytes, &vary->sources.items[s].start_ns, sizeof(uint64_t));
+		sn_buffer_put(bytes, &vary->sources.items[s].end_ns, sizeof(uint64_t));
+	}
+	for (uint32_t i = 0; i < vary->keys.count; i++) {
+		sn_buffer_put(bytes, key_at(&vary->keys, i), sizeof(struct sn_vary_key));
+		sn_value_counts_pack(vary->key_durations + i, bytes);
+	}
+}
+
+static int add_survey(struct sn_vary *vary, struct sn_span bytes)
+{
+	int result = 0;
+	for (size_t s = 0; s < vary->sources.count; s++) {
+		uint64_t times[2];
+		if (!sn_span_get(&bytes, times, sizeof(times)))
+			return SN_ERR_MEMORY; /* of the sender */
+		widen(vary->sources.items + s, times[0], times[1]);
+	}
+	while (bytes.count && !result) {
+		struct sn_vary_key key;
+		struct sn_value_counts durations = {0};
+		bool is_whole = sn_span_get(&bytes, &key, sizeof(key)) &&
+				sn_value_counts_unpack(&durations, &bytes);
+		result = is_whole ? add_key(vary, &key, &durations) : SN_ERR_MEMORY;
+		sn_value_counts_release(&durations);
+	}
+	return result;
+}
+
+static void clear_survey(struct sn_vary *vary)
+{
+	for (uint32_t i = 0; i < vary->keys.count; i++)
+		sn_value_counts_release(vary->key_durations + i);
+	sn_intern_release(&vary->keys);
+	free(vary->key_durations);
+	vary->keys = (struct sn_intern){0};
+	vary->key_durations = NULL;
+	vary->key_capacity = 0;
+}
+
+/* ---- parts ---- */
+
 /* Some blocks of a track each, by the times at which blocks begin. */
 static int add_parts(struct sn_vary *vary, struct sn_vary_source *source, uint32_t track,
 		     struct sn_error *error)
 {
 	const struct sonde_track *one = sonde_trace_track(source->input->trace, track);
-	uint64_t from_ns = 0;
+	uint64_t from_ns = 0, first = 0;
 	for (uint64_t b = PART_BLOCKS; b < one->block_count + PART_BLOCKS; b += PART_BLOCKS) {
 		const struct sn_block_entry *entry;
 		const unsigned char *bytes;
@@ -149,9 +205,10 @@ static int add_parts(struct sn_vary *vary, struct sn_vary_source *source, uint32
 		if (to_ns == from_ns)
 			continue;
 		if (sn_vec_push(&vary->parts, &vary->part_capacity, &vary->part_count,
-				(struct sn_vary_part){source, track, from_ns, to_ns}))
+				(struct sn_vary_part){source, track, from_ns, to_ns, b - first}))
 			return sn_fail_memory(error);
 		from_ns = to_ns;
+		first = b;
 	}
 	return 0;
 }
@@ -300,14 +357,15 @@ static int make_bins(struct sn_vary *vary, struct sn_error *error)
 	return result->bins ? 0 : sn_fail_memory(error);
 }
 
-static int add_slice(struct sn_vary *vary, size_t first_bin, size_t end_bin)
+static int add_slice(struct sn_vary *vary, size_t first_bin, size_t end_bin, uint64_t blocks)
 {
 	uint64_t bin_ns = vary->result->bin_ns;
 	if (first_bin == end_bin)
 		return 0;
 	return sn_vec_push(&vary->slices, &vary->slice_capacity, &vary->slice_count,
 			   (struct sn_vary_slice){first_bin * bin_ns, end_bin * bin_ns, first_bin,
-						  end_bin - first_bin});
+						  end_bin - first_bin,
+						  (blocks + 1) * SN_BLOCK_EVENTS});
 }
 
 /* The bins in which blocks begin, in any order. 0 or a negative enum sn_err. */
@@ -344,33 +402,44 @@ static int list_blocks(const struct sn_vary *vary, uint64_t **bins, size_t *coun
 static int make_slices(struct sn_vary *vary, struct sn_error *error)
 {
 	uint64_t *bins = NULL;
-	size_t count = 0, first = 0;
+	size_t count = 0, first = 0, first_block = 0;
 	int result = list_blocks(vary, &bins, &count, error);
 	if (!result)
 		sn_sort_u64(bins, count);
 	for (size_t i = SLICE_BLOCKS; i < count && !result; i += SLICE_BLOCKS) {
-		if (add_slice(vary, first, bins[i]))
+		if (bins[i] == first)
+			continue;
+		if (add_slice(vary, first, bins[i], i - first_block))
 			result = sn_fail_memory(error);
 		first = bins[i];
+		first_block = i;
 	}
-	if (!result && add_slice(vary, first, vary->result->bin_count))
+	if (!result && add_slice(vary, first, vary->result->bin_count, count - first_block))
 		result = sn_fail_memory(error);
 	free(bins);
 	return result;
 }
 
+static int survey_parts(struct sn_vary *vary, struct sn_error *error)
+{
+	static const struct sn_vary_merging merging = {pack_survey, add_survey, clear_survey};
+	struct sn_vary_work work = {vary->part_count, part_weight, survey_part, vary};
+	sn_progress_begin("reading durations", vary->part_count);
+	int result = sn_vary_run(vary, &work, error);
+	return result ?: sn_vary_merge(vary, &merging, error);
+}
+
 int sn_vary_survey(struct sn_vary *vary, struct sn_error *error)
 {
-	int result = make_parts(vary, error);
-	sn_progress_begin("reading durations", vary->part_count);
-	result = result ?: sn_vary_run(vary, vary->part_count, survey_part, error);
-	if (!result && !vary->keys.count)
+	int result = sn_peers_agree(vary->peers, make_parts(vary, error), error);
+	result = result ?: survey_parts(vary, error);
+	if (result)
+		return result;
+	if (!vary->keys.count)
 		return sn_fail(error, SN_ERR_MISSING, "no kernels");
-	if (!result)
-		align(vary);
-	if (!result && make_cells(vary))
-		result = sn_fail_memory(error);
+	align(vary);
+	result = make_cells(vary) ? sn_fail_memory(error) : 0;
 	result = result ?: make_bins(vary, error);
 	result = result ?: make_slices(vary, error);
-	return result;
+	return sn_peers_agree(vary->peers, result, error);
 }

@@ -162,6 +162,26 @@ int sn_value_counts_settle(struct sn_value_counts *counts)
 	return result;
 }
 
+void sn_value_counts_pack(const struct sn_value_counts *counts, struct sn_buffer *bytes)
+{
+	sn_buffer_put(bytes, counts, sizeof(*counts));
+	sn_buffer_put(bytes, counts->items, counts->count * sizeof(*counts->items));
+}
+
+bool sn_value_counts_unpack(struct sn_value_counts *counts, struct sn_span *bytes)
+{
+	bool is_there = sn_span_get(bytes, counts, sizeof(*counts));
+	counts->items = NULL;
+	counts->pending = NULL;
+	counts->pending_count = counts->pending_capacity = 0;
+	if (!is_there || counts->count > bytes->count / sizeof(*counts->items))
+		return false;
+	counts->capacity = counts->count + 1;
+	counts->items = malloc(counts->capacity * sizeof(*counts->items));
+	return counts->items &&
+	       sn_span_get(bytes, counts->items, counts->count * sizeof(*counts->items));
+}
+
 /* ---- results ---- */
 
 double sn_value_counts_error(const struct sn_value_counts *counts)

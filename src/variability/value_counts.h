@@ -11,6 +11,8 @@
  */
 #pragma once
 
+#include "base/buffer.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +42,11 @@ void sn_value_counts_set_limit(struct sn_value_counts *counts, size_t limit);
 int sn_value_counts_merge(struct sn_value_counts *counts, const struct sn_value_counts *other);
 /* After the last value, before all that follows. 0 or SN_ERR_MEMORY. */
 int sn_value_counts_settle(struct sn_value_counts *counts);
+
+/* A settled set as bytes for another process of the same program, and such bytes as a set, to be released in either case: false where
+ * there are too few of them or is too little memory. */
+void sn_value_counts_pack(const struct sn_value_counts *counts, struct sn_buffer *bytes);
+bool sn_value_counts_unpack(struct sn_value_counts *counts, struct sn_span *bytes);
 
 /* 0 of exact ones, else the largest relative error of a quantile. */
 double sn_value_counts_error(const struct sn_value_counts *counts);

@@ -4,23 +4,10 @@
 
 #include "base/pool.h"
 #include "base/progress/progress.h"
+#include "base/search.h"
 #include "vary.h"
 
 #include <string.h>
-
-int sn_vary_run(struct sn_vary *vary, size_t count,
-		int (*work)(void *vary, unsigned worker, size_t item), struct sn_error *error)
-{
-	return sn_vary_worker_error(vary, sn_pool_run(vary->threads, count, work, vary), error);
-}
-
-int sn_vary_worker_error(const struct sn_vary *vary, int result, struct sn_error *error)
-{
-	for (unsigned i = 0; i < vary->threads && result; i++)
-		if (*vary->workers[i].error.text)
-			return sn_fail_again(error, result, &vary->workers[i].error);
-	return sn_fail_code(error, result);
-}
 
 static int init(struct sn_vary *vary, const struct sn_variability_request *request,
 		struct sn_error *error)
@@ -78,16 +65,29 @@ int sn_variability(const struct sn_variability_request *request, struct sn_varia
 		   struct sn_error *error)
 {
 	*result = (struct sn_variability){0};
-	struct sn_vary vary = {.request = request, .result = result};
-	int failed = init(&vary, request, error);
+	struct sn_vary vary = {.request = request,
+			       .result = result,
+			       .peers = request->peers ? request->peers : &sn_peers_alone};
+	int failed = sn_peers_agree(vary.peers, init(&vary, request, error), error);
 	failed = failed ?: sn_vary_survey(&vary, error);
 	sn_progress_begin("reading changes", vary.slice_count);
 	failed = failed ?: sn_vary_slices(&vary, error);
 	failed = failed ?: sn_vary_conclude(&vary, error);
+	failed = failed ?: sn_vary_targets(&vary, error);
+	failed = failed ?: sn_vary_rank_bins(&vary, error);
+	failed = failed ?: sn_vary_bin_kernels(&vary, error);
 	if (request->wants_features)
 		failed = failed ?: sn_vary_features(&vary, &result->features, error);
 	release(&vary);
 	return failed;
+}
+
+const struct sn_bin_kernels *sn_variability_bin_kernels(const struct sn_variability *result,
+							uint32_t bin)
+{
+	const struct sn_bin_kernels *all = result->top_bins;
+	size_t at = sn_search(i, result->top_bin_count, all[i].bin < bin);
+	return at < result->top_bin_count && all[at].bin == bin ? all + at : NULL;
 }
 
 void sn_variability_release(struct sn_variability *result)
@@ -96,6 +96,9 @@ void sn_variability_release(struct sn_variability *result)
 		sn_value_counts_release(&result->groups[i].durations);
 		free(result->groups[i].places);
 	}
+	for (size_t i = 0; i < result->top_bin_count; i++)
+		free(result->top_bins[i].items);
+	free(result->top_bins);
 	free(result->groups);
 	free(result->by_variance);
 	free(result->by_adjusted);

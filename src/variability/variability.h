@@ -3,8 +3,8 @@
  * How kernels of traces vary: per kernel and launch configuration the distribution of its durations, outliers, changes and drift over time,
  * differences among places (devices of ranks); and in which parts of the time.
  *
- * The events are read twice, in parts that are divided among threads: durations of each kernel, configuration and place; then by slices of
- * the time bins, and what needs the medians. All sums are of whole numbers, so that the results are the same for any number of threads. Memory is a slice of some 260,000
+ * The events are read twice, in parts that are divided among threads and ranks: durations of each kernel, configuration and place; then by slices of
+ * the time bins, and what needs the medians. All sums are of whole numbers, so that the results are the same for any number of either. Memory is a slice of some 260,000
  * events for each thread, what is kept of each kernel, configuration and place (value_counts.h, series.h), and some 100 bytes a bin.
  */
 #pragma once
@@ -18,6 +18,8 @@
 #include "sonde/trace.h"
 
 #include <stdbool.h>
+
+struct sn_peers;
 
 enum sn_variability_by { SN_BY_KERNEL, SN_BY_CONFIGURATION, SN_BY_ALL };
 
@@ -51,6 +53,12 @@ struct sn_variability_request {
 	    bin_ns; /* 0: a thousandth of the range or more, with 20 launches in a bin on average */
 	size_t top; /* bins that are looked at closely */
 	unsigned threads;
+	/* The ranks that do it together, all with the same request: each reads a part of the events. All have the result, but the
+	 * features and the kernels of bins, which only rank 0 has. NULL: this process alone */
+	const struct sn_peers *peers;
+	/* Bins are ranked by the variance of its values, if it is a target but the durations and what differs from their means; else by that
+	 * of durations. */
+	enum sn_feature target;
 	bool wants_features;
 	uint64_t
 	    sample; /* launches of the whole time as rows of features, about so many; 0: all in the top bins of either order */
@@ -106,13 +114,22 @@ struct sn_variability_bin {
 	 * off launches were, whichever kernels these are, and whatever a few of them did */
 	double adjusted;
 	size_t rank, adjusted_rank; /* from 1; 0: without launches */
+	/* of the request's target over the launches that have one; if bins are ranked by it */
+	uint64_t target_count;
+	double target_mean, target_variance;
 };
 
 /* One kernel in a bin that is looked at closely. */
 struct sn_bin_kernel {
 	uint32_t kernel;
 	uint64_t count;
-	double mean, variance, q50, adjusted;
+	double mean, variance, q50; /* of durations */
+	double share; /* of the bin's sum of squared differences from its mean: of its variance */
+};
+struct sn_bin_kernels {
+	uint32_t bin;
+	struct sn_bin_kernel *items; /* those with the largest share first; owned */
+	size_t count;
 };
 
 struct sn_variability {
@@ -131,7 +148,11 @@ struct sn_variability {
 	struct sn_variability_bin *bins; /* by time; all of the range */
 	size_t bin_count;
 	uint32_t *by_variance, *by_adjusted; /* bins, those of most first */
-	size_t used_bins;		     /* with launches */
+	enum sn_feature ranked_by; /* of what the variance is; SN_FEATURE_DURATION or a target */
+	struct sn_bin_kernels
+	    *top_bins; /* by time: those of either order that are looked at closely */
+	size_t top_bin_count;
+	size_t used_bins;      /* with launches */
 	double usual_adjusted; /* the median of bins with at least SN_BIN_LEAST launches */
 	unsigned step_count;
 	struct sn_launch_features features; /* if wanted; texts of it may be the result's */
@@ -144,4 +165,7 @@ enum { SN_BIN_LEAST = 10, SN_BINS_MOST = 10000000 };
 /* 0 or a negative enum sn_err, SN_ERR_MISSING where there is no kernel; release in either case. */
 int sn_variability(const struct sn_variability_request *request, struct sn_variability *result,
 		   struct sn_error *error);
+/* Of a bin that is looked at closely; NULL: it is not. */
+const struct sn_bin_kernels *sn_variability_bin_kernels(const struct sn_variability *result,
+							uint32_t bin);
 void sn_variability_release(struct sn_variability *result);

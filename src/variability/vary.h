@@ -8,6 +8,8 @@
 
 #include "source.h"
 
+#include "format/writer/peers.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -43,12 +45,14 @@ struct sn_vary_part {
 	struct sn_vary_source *source;
 	uint32_t track;
 	uint64_t from_ns, to_ns;
+	uint64_t blocks;
 };
 
 /* A part of the time: whole bins, with so many events that a thread can hold them. */
 struct sn_vary_slice {
 	uint64_t from_ns, to_ns; /* from the begin of the range; to_ns is not of it */
 	size_t first_bin, bin_count;
+	uint64_t events; /* about how many, at least 1 */
 };
 
 struct sn_vary_row {
@@ -78,6 +82,7 @@ struct sn_vary_worker {
 struct sn_vary {
 	const struct sn_variability_request *request;
 	struct sn_variability *result;
+	const struct sn_peers *peers;
 	struct sn_vary_sources sources;
 	struct sn_intern keys;		       /* of cells; read by all threads after the survey */
 	struct sn_value_counts *key_durations; /* until cells have them */
@@ -99,24 +104,47 @@ struct sn_vary {
 	    lock; /* of what the survey's threads share: keys, and the times of sources */
 };
 
-/* survey.c: cells with their durations, the range, bins and slices. 0 or a negative enum sn_err, as all that follow. */
+/*
+ * Of all functions that follow, those that give an error are called by all ranks, which have agreed on it when they return.
+ *
+ * survey.c: cells with their durations, the range, bins and slices. 0 or a negative enum sn_err, as all that follow.
+ */
 int sn_vary_survey(struct sn_vary *vary, struct sn_error *error);
 /* slices.c: the rows of a slice; then bins and steps. */
 int sn_vary_read_slice(struct sn_vary *vary, struct sn_vary_worker *worker,
 		       const struct sn_vary_slice *slice);
 int sn_vary_slices(struct sn_vary *vary, struct sn_error *error);
-/* conclusions.c: groups with their results, places, the order of bins. */
+/* conclusions.c: groups with their results, places; then, after the targets, the order of bins. */
 int sn_vary_conclude(struct sn_vary *vary, struct sn_error *error);
+int sn_vary_rank_bins(struct sn_vary *vary, struct sn_error *error);
+/* The bins that are first in either order, by time, from malloc. 0 or SN_ERR_MEMORY, of this rank. */
+int sn_vary_choose_bins(const struct sn_vary *vary, struct sn_vary_slice **bins, size_t *count);
+/* bin_kernels.c: result->top_bins. */
+int sn_vary_bin_kernels(struct sn_vary *vary, struct sn_error *error);
 
-/* launch_table.c: result->features. */
+/* launch_table.c: the target of all launches by bins, if these are ranked by it; then result->features. */
+int sn_vary_targets(struct sn_vary *vary, struct sn_error *error);
 int sn_vary_features(struct sn_vary *vary, struct sn_launch_features *features,
 		     struct sn_error *error);
 
-/* The result of a pool's work, with the text of the first worker that has one. */
-int sn_vary_worker_error(const struct sn_vary *vary, int result, struct sn_error *error);
-/* Runs the work on all items by the threads; the first error is the one of the lowest worker. */
-int sn_vary_run(struct sn_vary *vary, size_t count,
-		int (*work)(void *vary, unsigned worker, size_t item), struct sn_error *error);
+/* ranks.c: runs the work on all items by the threads of all ranks, each of which has its share of the weight; the error is the one of the
+ * lowest rank and worker. */
+struct sn_vary_work {
+	size_t count;
+	uint64_t (*weight)(const void *context, size_t item);
+	int (*item)(void *context, unsigned worker, size_t item);
+	void *context;
+};
+int sn_vary_run(const struct sn_vary *vary, const struct sn_vary_work *work,
+		struct sn_error *error);
+/* What each rank has found becomes the whole on all of them: as bytes, added to what there is, or forgotten. */
+struct sn_vary_merging {
+	void (*pack)(const struct sn_vary *vary, struct sn_buffer *bytes);
+	int (*add)(struct sn_vary *vary, struct sn_span bytes); /* 0 or a negative enum sn_err */
+	void (*clear)(struct sn_vary *vary);
+};
+int sn_vary_merge(struct sn_vary *vary, const struct sn_vary_merging *merging,
+		  struct sn_error *error);
 /* The cell of a launch. */
 uint32_t sn_vary_find_cell(const struct sn_vary *vary, struct sn_vary_worker *worker,
 			   const struct sn_vary_launch *launch);

@@ -4,9 +4,11 @@
 #include "variability_csv.h"
 #include "variability_json.h"
 
+#include "aggregate/comm.h"
 #include "base/pool.h"
 #include "base/vec.h"
 #include "cmd/command.h"
+#include "cmd/ranks.h"
 #include "import/core/import_files.h"
 #include "show/label.h"
 #include "show/number.h"
@@ -152,7 +154,8 @@ struct answer {
 static int find(const struct variability *all, struct answer *answer, struct sn_error *error)
 {
 	int result = sn_variability(&all->request, &answer->result, error);
-	if (result)
+	/* the rest is done by the first of many ranks */
+	if (result || sn_comm_rank())
 		return result;
 	sn_variability_sentences(&answer->result, &answer->page);
 	sn_variability_tables(&answer->result, all->request.top, &answer->page);
@@ -256,9 +259,12 @@ static int answer(const struct variability *all, const char *path)
 	struct sn_error error = {""};
 	int failed = find(all, &answer, &error);
 	sn_progress_end();
-	int status =
-	    failed ? say_failure(all, path, failed, &error) : write_files(all, &answer, path);
-	if (!status && all->form) {
+	int status = failed ? say_failure(all, path, failed, &error) : SN_EXIT_DONE;
+	if (!status && !sn_comm_rank())
+		status = write_files(all, &answer, path);
+	if (sn_comm_rank()) {
+		/* nothing to tell */
+	} else if (!status && all->form) {
 		put_json(all, &answer, stdout);
 		putchar('\n');
 	} else if (!status) {
@@ -271,7 +277,7 @@ static int answer(const struct variability *all, const char *path)
 	return status;
 }
 
-int sn_command_variability_run(int argc, char **argv)
+static int run_rank(int argc, char **argv)
 {
 	struct sn_options options = {&sn_command_variability, argc, argv};
 	struct variability all = {.options = &options,
@@ -309,8 +315,16 @@ int sn_command_variability_run(int argc, char **argv)
 	request->wants_features = true;
 	request->by = (enum sn_variability_by)all.by;
 	status = open_all(&all, (const char *const *)argv + optind, (size_t)(argc - optind));
+	status = sn_command_agree(status);
 	request->inputs = all.inputs;
+	request->peers = sn_comm();
+	request->target = (enum sn_feature)all.target;
 	if (!status)
 		status = answer(&all, argv[optind]);
 	return close_all(&all, status);
+}
+
+int sn_command_variability_run(int argc, char **argv)
+{
+	return sn_command_by_ranks(run_rank, argc, argv);
 }

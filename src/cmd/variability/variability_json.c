@@ -107,6 +107,30 @@ static void put_group(const struct sn_variability *result, const struct sn_kerne
 	sn_json_end(json, '}');
 }
 
+static void put_target(const struct sn_variability_bin *bin, struct sn_json *json)
+{
+	bool is_known = bin->target_count > 0;
+	sn_json_put_unsigned(json, "target_count", bin->target_count);
+	sn_json_put_known(json, "target_mean", is_known ? bin->target_mean : (double)NAN);
+	sn_json_put_known(json, "target_variance", is_known ? bin->target_variance : (double)NAN);
+}
+
+static void put_bin_kernels(const struct sn_variability *result, uint32_t bin, struct sn_json *json)
+{
+	const struct sn_bin_kernels *kernels = sn_variability_bin_kernels(result, bin);
+	sn_json_open(json, "kernels", '[');
+	for (size_t i = 0; kernels && i < kernels->count; i++) {
+		const struct sn_bin_kernel *one = kernels->items + i;
+		sn_json_begin(json, '{');
+		sn_json_put_text(json, "name", result->kernels[one->kernel]);
+		sn_json_put_unsigned(json, "count", one->count);
+		sn_json_numbers(json, {"mean_ns", one->mean}, {"variance", one->variance},
+				{"p50", one->q50}, {"share", one->share});
+		sn_json_end(json, '}');
+	}
+	sn_json_end(json, ']');
+}
+
 static void put_bins(const struct sn_variability *result, const char *key, const uint32_t *order,
 		     size_t top, struct sn_json *json)
 {
@@ -124,6 +148,9 @@ static void put_bins(const struct sn_variability *result, const char *key, const
 				{"p25", bin->q25}, {"p50", bin->q50}, {"p75", bin->q75},
 				{"adjusted", bin->adjusted}, {"rank", (double)bin->rank},
 				{"adjusted_rank", (double)bin->adjusted_rank});
+		if (result->ranked_by != SN_FEATURE_DURATION)
+			put_target(bin, json);
+		put_bin_kernels(result, order[i], json);
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
@@ -169,6 +196,7 @@ void sn_variability_json(const struct sn_variability *result,
 	sn_json_put_bool(json, "aligned", result->is_aligned);
 	sn_json_put_unsigned(json, "bin_ns", result->bin_ns);
 	sn_json_put_unsigned(json, "launches", result->launch_count);
+	sn_json_put_text(json, "bins_ranked_by", sn_feature_name(result->ranked_by));
 	sn_json_open(json, "kernels", '[');
 	for (size_t i = 0; i < result->group_count; i++)
 		put_group(result, result->groups + i, json);

@@ -2,6 +2,7 @@
 /* One process alone; see peers.h. */
 #include "peers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static unsigned rank(void)
@@ -40,6 +41,18 @@ const struct sn_peers sn_peers_alone = {
     .merge_bits = merge_bits,
     .agree = agree,
 };
+
+int sn_peers_agree(const struct sn_peers *peers, int code, struct sn_error *error)
+{
+	enum { FAILED = 1, DONE = 2 };
+	uint64_t all = code ? FAILED : DONE;
+	struct sn_error text = *error;
+	peers->merge_bits(&all, 1);
+	if (code && all == (FAILED | DONE))
+		snprintf(error->text, sizeof(error->text), "rank %u: %.480s", peers->rank(),
+			 text.text);
+	return peers->agree(code, error);
+}
 
 void sn_peers_free_parts(struct sn_peer_part *parts, unsigned count)
 {

@@ -49,6 +49,8 @@ struct sn_peers {
 /* A process that has no others. */
 extern const struct sn_peers sn_peers_alone;
 
+/* As agree; the text says which rank it was, unless all have failed. */
+int sn_peers_agree(const struct sn_peers *peers, int code, struct sn_error *error);
 void sn_peers_free_parts(struct sn_peer_part *parts, unsigned count);
 /* On rank 0 `store` is called for the bytes of each rank, its own among them; none of a buffer that
  * has failed. */

@@ -75,35 +75,88 @@ static void show_groups(const struct sn_variability *result, struct sn_page *pag
 		    100 * result->error);
 }
 
-static void add_bin(const struct sn_variability *result, uint32_t number, struct sn_sheet *sheet)
+/* Durations of a bin; before them the deviation of the target by which bins are ranked, if they are by one. */
+static void add_bin(const struct sn_variability *result, uint32_t number, bool has_target,
+		    struct sn_sheet *sheet)
 {
 	const struct sn_variability_bin *bin = result->bins + number;
-	sn_sheet_numbers(sheet, (double)bin->start_ns, (double)bin->count, bin->mean,
-			 sqrt(bin->variance), (double)bin->least, bin->q25, bin->q50, bin->q75,
-			 (double)bin->greatest, expm1(bin->adjusted));
+	sn_sheet_numbers(sheet, (double)bin->start_ns);
+	if (has_target)
+		sn_sheet_numbers(sheet, (double)bin->target_count,
+				 bin->target_count ? sqrt(bin->target_variance) : (double)NAN);
+	sn_sheet_numbers(sheet, (double)bin->count, bin->mean, sqrt(bin->variance),
+			 (double)bin->least, bin->q25, bin->q50, bin->q75, (double)bin->greatest,
+			 expm1(bin->adjusted));
+}
+
+/* A table of bins in one order. */
+static void show_order(const struct sn_variability *result, const uint32_t *order, size_t top,
+		       bool has_target, struct sn_sheet *sheet)
+{
+	static const struct sn_column from = {"start_ns", "from", "ns"};
+	static const struct sn_column of_durations[] = {
+	    {"count", "launches", "count"}, {"mean_ns", "mean", "ns"},
+	    {"std_ns", "std", "ns"},	    {"min_ns", "least", "ns"},
+	    {"q25", "25%", "ns"},	    {"q50", "median", "ns"},
+	    {"q75", "75%", "ns"},	    {"max_ns", "most", "ns"},
+	    {"adjusted", "off", "ratio"}};
+	/* of logarithms it is about a ratio */
+	static const struct sn_column of_times[] = {{"target_count", "with it", "count"},
+						    {"target_std", "its std", "ns"}};
+	static const struct sn_column of_logarithms[] = {{"target_count", "with it", "count"},
+							 {"target_std", "its std", "ratio"}};
+	bool is_time = result->ranked_by == SN_FEATURE_MEMORY_STALL ||
+		       result->ranked_by == SN_FEATURE_EXPOSED_COPY;
+	sn_sheet_columns(sheet, &from, 1);
+	if (has_target)
+		sn_sheet_columns(sheet, is_time ? of_times : of_logarithms, 2);
+	sn_sheet_columns(sheet, of_durations, sizeof(of_durations) / sizeof(*of_durations));
+	sheet->is_whole = true;
+	for (size_t i = 0; i < top && i < result->used_bins; i++)
+		add_bin(result, order[i], has_target, sheet);
 }
 
 static void show_bins(const struct sn_variability *result, size_t top, struct sn_page *page)
 {
+	bool has_target = result->ranked_by != SN_FEATURE_DURATION;
+	struct sn_number length = sn_number_time((double)result->bin_ns);
+	struct sn_sheet *sheet = sn_page_sheet(
+	    page, "bins", "bins of %s with the largest variance%s%s, whichever kernels these are",
+	    length.text, has_target ? " of " : "",
+	    has_target ? sn_feature_name(result->ranked_by) : "");
+	show_order(result, result->by_variance, top, has_target, sheet);
+	sheet = sn_page_sheet(page, "adjusted_bins",
+			      "bins of %s in which kernels are furthest from their own medians",
+			      length.text);
+	show_order(result, result->by_adjusted, top, false, sheet);
+}
+
+/* Of each of the bins with the largest variance, the kernels that have most of it. */
+static void show_bin_kernels(const struct sn_variability *result, size_t top, struct sn_page *page)
+{
+	enum { KERNELS = 3 };
 	static const struct sn_column columns[] = {
-	    {"start_ns", "from", "ns"},	 {"count", "launches", "count"}, {"mean_ns", "mean", "ns"},
-	    {"std_ns", "std", "ns"},	 {"min_ns", "least", "ns"},	 {"q25", "25%", "ns"},
-	    {"q50", "median", "ns"},	 {"q75", "75%", "ns"},		 {"max_ns", "most", "ns"},
-	    {"adjusted", "off", "ratio"}};
-	const struct {
-		const char *key, *title;
-		const uint32_t *order;
-	} lists[] = {
-	    {"bins", "with the largest variance, whichever kernels these are", result->by_variance},
-	    {"adjusted_bins", "in which kernels are furthest from their own medians",
-	     result->by_adjusted}};
-	for (size_t l = 0; l < 2; l++) {
-		struct sn_sheet *sheet =
-		    sn_page_table(page, lists[l].key, columns, "bins of %s %s",
-				  sn_number_time((double)result->bin_ns).text, lists[l].title);
-		sheet->is_whole = true;
-		for (size_t i = 0; i < top && i < result->used_bins; i++)
-			add_bin(result, lists[l].order[i], sheet);
+	    {"start_ns", "bin from", "ns"}, {"count", "launches", "count"},
+	    {"mean_ns", "mean", "ns"},	    {"std_ns", "std", "ns"},
+	    {"p50", "median", "ns"},	    {"share", "of variance", "ratio"},
+	    {"name", "kernel", ""}};
+	struct sn_sheet *sheet = sn_page_table(page, "bin_kernels", columns,
+					       "kernels of the first of these bins, by their part "
+					       "of the variance of durations; at most %d of each",
+					       KERNELS);
+	sheet->is_whole = true;
+	for (size_t i = 0; i < top && i < result->used_bins; i++) {
+		uint32_t bin = result->by_variance[i];
+		const struct sn_bin_kernels *all = sn_variability_bin_kernels(result, bin);
+		for (size_t k = 0; all && k < all->count && k < KERNELS; k++) {
+			const struct sn_bin_kernel *one = all->items + k;
+			char name[200];
+			sn_label_shorten(result->kernels[one->kernel], name, sizeof(name));
+			sn_sheet_numbers(sheet, (double)result->bins[bin].start_ns,
+					 (double)one->count, one->mean, sqrt(one->variance),
+					 one->q50, one->share);
+			sn_sheet_text(sheet, name);
+		}
 	}
 }
 
@@ -133,5 +186,6 @@ void sn_variability_tables(const struct sn_variability *result, size_t top, stru
 {
 	show_groups(result, page);
 	show_bins(result, top, page);
+	show_bin_kernels(result, top, page);
 	show_places(result, page);
 }

@@ -72,7 +72,7 @@ def test_what_is_left_out_is_told(found, table):
     assert 4 < len(found["nodes"]) < 150
     assert (f"{len(out)} of these 1199 columns are not in the graph: they say nothing of y beyond what the "
             f"{len(found['nodes']) - 1} others say.") in found["sentences"]
-    assert any(s.startswith("1199 of 1200 columns are compared; 1 say the same") for s in found["sentences"])
+    assert any(s.startswith("1199 of 1200 columns are compared; 1 says the same") for s in found["sentences"])
 
 
 def test_few_columns_are_all_in_the_graph(sonde, tmp_path, table):

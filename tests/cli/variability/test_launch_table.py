@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import random
+import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,61 +94,111 @@ def same(found: str, expected: float) -> bool:
     return (math.isnan(value) and math.isnan(expected)) or value == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
+def check_rows(rows: list[dict], target: str, kernels: list[Event], copies: list[Event], bins: set[int] | None) -> None:
+    begin = min(one.start for one in kernels)
+    by_start: dict[tuple[int, str], Event] = {(one.start - begin, f"stream {one.stream}"): one for one in kernels}
+    expected = list(by_start)
+    if bins is not None:
+        assert len(bins) > 6
+        expected = [key for key in by_start if key[0] // 100_000 * 100_000 + begin in bins]
+        assert 0 < len(expected) < 400
+    assert sorted(expected) == sorted((int(row["start_ns"]), row["stream"]) for row in rows)
+    durations = {name: [one.end - one.start for one in kernels if one.name == name] for name in ("kernel_0", "kernel_1", "kernel_2")}
+    links = 0
+    for row in rows:
+        one = by_start[int(row["start_ns"]), row["stream"]]
+        previous = max((other for other in kernels if other.stream == one.stream and other.start < one.start),
+                       key=lambda other: other.start, default=None)
+        copy = linked(one, previous, copies)
+        assert row["kernel"] == one.name and row["place"] == "device 0" and number(row["registers"]) == one.registers
+        assert [row[key] for key in ("gridX", "gridY", "gridZ", "blockX", "shared_memory")] == ["4", "2", "1", "64", "0"]
+        found = row["perf_variation" if target == "kernel_variability" else target]
+        value = targets(one, copy, durations[one.name], kernels)[target]
+        assert math.isnan(number(found)) if math.isnan(value) else number(found) == pytest.approx(value, rel=1e-6, abs=1e-9)
+        assert same(row["since_previous_ns"], one.start - previous.start if previous else math.nan)
+        assert same(row["gap_ns"], max(0, one.start - previous.end) if previous else math.nan)
+        running = [other for other in kernels if other.stream != one.stream and other.start <= one.start < other.end]
+        assert int(row["concurrent_kernels"]) == len(running)
+        links += copy is not None
+        assert number(row["copy_bytes"]) == copy.size if copy else row["copy_kind"] == "none" and not row["copy_bytes"]
+        if copy:
+            assert row["copy_kind"] == {"HtoD": "host to device", "DtoH": "device to host"}[copy.kind]
+        if "copy_ns" in row:
+            length = copy.end - copy.start if copy else math.nan
+            assert same(row["copy_ns"], length) and same(row["copy_rate"], copy.size / length * 1e9 if copy else math.nan)
+    assert links > 5
+
+
 @pytest.mark.parametrize(("count", "options"), [(1500, ["--sample", "1000000"]), (1500, ["--bin", "100us", "--top", "6"]),
                                                 (9000, ["--bin", "100us", "--top", "6"])])
 def test_rows(sonde, tmp_path, count, options):
     """9,000 launches of a stream are more than a block of events has, so that some rows are first in theirs."""
     kernels, copies = made(5, count)
     trace = write(tmp_path, kernels, copies)
-    for target in ("memory_stall", "exposed_copy_ns", "kernel_variability", "log_squared_residual", "duration_ns"):
-        result = sonde("variability", trace, "--features", tmp_path / f"{target}.csv", "--target", target, "--format", "json", *options)
+    columns = {}
+    for target in ("duration_ns", "kernel_variability", "memory_stall", "exposed_copy_ns", "log_squared_residual"):
+        result = sonde("variability", trace, "--features", tmp_path / "rows.csv", "--target", target, "--format", "json", *options)
         assert result.status == 0, result.err
-    tables = [read(tmp_path / f"{target}.csv") for target in ("duration_ns", "memory_stall", "exposed_copy_ns", "kernel_variability",
-                                                            "log_squared_residual")]
-    answer = json.loads(result.out)
-    assert all(len(table) == answer["features"]["rows"] for table in tables)
-    begin = min(one.start for one in kernels)
-    by_start: dict[tuple[int, str], Event] = {(one.start - begin, f"stream {one.stream}"): one for one in kernels}
-    if options[0] == "--bin":
-        bins = {row["start_ns"] - begin for row in answer["bins"] + answer["adjusted_bins"]}
-        assert len(bins) > 6
-        expected = [key for key in by_start if key[0] // 100_000 * 100_000 in bins]
-        assert 0 < len(expected) < 300
-    else:
-        expected = list(by_start)
-    assert sorted(expected) == sorted((int(row["start_ns"]), row["stream"]) for row in tables[0])
-    means = {name: [one.end - one.start for one in kernels if one.name == name] for name in ("kernel_0", "kernel_1", "kernel_2")}
-    links = 0
-    for row, stall, exposed, variation, residual in zip(*tables, strict=True):
-        one = by_start[int(row["start_ns"]), row["stream"]]
-        previous = max((other for other in kernels if other.stream == one.stream and other.start < one.start),
-                       key=lambda other: other.start, default=None)
-        copy = linked(one, previous, copies)
-        duration, durations = one.end - one.start, means[one.name]
-        assert row["kernel"] == one.name and row["place"] == "device 0" and number(row["registers"]) == one.registers
-        assert [row[key] for key in ("gridX", "gridY", "gridZ", "blockX", "shared_memory")] == ["4", "2", "1", "64", "0"]
-        assert number(row["duration_ns"]) == duration
-        assert number(variation["perf_variation"]) == pytest.approx(abs(duration - sum(durations) / len(durations)), rel=1e-9)
-        log_mean = sum(map(math.log, durations)) / len(durations)
-        assert number(residual["log_squared_residual"]) == pytest.approx(
-            2 * math.log(max(abs(math.log(duration) - log_mean), 0.5 / duration)), rel=1e-6)
-        assert same(row["since_previous_ns"], one.start - previous.start if previous else math.nan)
-        assert same(row["gap_ns"], max(0, one.start - previous.end) if previous else math.nan)
-        running = [other for other in kernels if other.stream != one.stream and other.start <= one.start < other.end]
-        assert int(row["concurrent_kernels"]) == len(running)
-        if not copy:
-            assert row["copy_kind"] == "none" and not row["copy_bytes"] and not stall["memory_stall"]
-            continue
-        links += 1
-        length = copy.end - copy.start
-        assert row["copy_kind"] == {"HtoD": "host to device", "DtoH": "device to host"}[copy.kind]
-        assert (number(row["copy_ns"]), number(row["copy_bytes"])) == (length, copy.size)
-        assert same(row["copy_rate"], copy.size / length * 1e9)
-        assert number(stall["memory_stall"]) == abs(duration - length)
-        assert number(exposed["exposed_copy_ns"]) == length - covered(copy.start, copy.end, kernels)
-    assert links > 5
+        rows, answer = read(tmp_path / "rows.csv"), json.loads(result.out)
+        assert len(rows) == answer["features"]["rows"]
+        bins = {row["start_ns"] for row in answer["bins"] + answer["adjusted_bins"]} if options[0] == "--bin" else None
+        check_rows(rows, target, kernels, copies, bins)
+        columns[target] = set(rows[0])
     # a target is made of the linked copy's time, which explains it by definition
-    assert "copy_ns" not in tables[1][0] and "copy_rate" not in tables[2][0] and "duration_ns" not in tables[1][0]
+    assert "copy_ns" not in columns["memory_stall"] and "copy_rate" not in columns["exposed_copy_ns"]
+    assert "duration_ns" not in columns["memory_stall"] and "copy_ns" in columns["duration_ns"]
+
+
+def targets(one: Event, copy: Event | None, durations: list[int], kernels: list[Event]) -> dict[str, float]:
+    """Of a launch; `durations` are those of its kernel."""
+    duration = one.end - one.start
+    log_mean = sum(map(math.log, durations)) / len(durations)
+    length = copy.end - copy.start if copy else math.nan
+    return {"duration_ns": duration,
+            "kernel_variability": abs(duration - sum(durations) / len(durations)),
+            "log_squared_residual": 2 * math.log(max(abs(math.log(duration) - log_mean), 0.5 / duration)),
+            "memory_stall": abs(duration - length),
+            "exposed_copy_ns": length - covered(copy.start, copy.end, kernels) if copy else math.nan}
+
+
+@pytest.mark.parametrize("target", ["memory_stall", "exposed_copy_ns", "log_squared_residual", "kernel_variability"])
+def test_bins_are_ranked_by_the_target(sonde, tmp_path, target):
+    """By the variance of its values over the launches that have one; that of kernel_variability is the one of durations."""
+    kernels, copies = made(7, 1500)
+    trace = write(tmp_path, kernels, copies)
+    options = ["--target", target, "--bin", "500us", "--top", "7"]
+    result = sonde("variability", trace, "--format", "json", *options)
+    assert result.status == 0, result.err
+    answer = json.loads(result.out)
+    begin = min(one.start for one in kernels)
+    durations = {name: [one.end - one.start for one in kernels if one.name == name] for name in ("kernel_0", "kernel_1", "kernel_2")}
+    values: dict[int, list[float]] = {}
+    plain: dict[int, list[float]] = {}
+    for stream in (7, 8):
+        previous = None
+        for one in (one for one in kernels if one.stream == stream):
+            value = targets(one, linked(one, previous, copies), durations[one.name], kernels)[target]
+            values.setdefault((one.start - begin) // 500_000, []).extend([] if math.isnan(value) else [value])
+            plain.setdefault((one.start - begin) // 500_000, []).append(one.end - one.start)
+            previous = one
+    is_plain = target == "kernel_variability"
+    assert answer["bins_ranked_by"] == ("duration_ns" if is_plain else target)
+    ranked = plain if is_plain else values
+    variances = {number: statistics.pvariance(part) if part else 0 for number, part in ranked.items()}
+    order = sorted(variances, key=lambda number: (-variances[number], number))
+    assert [(row["start_ns"] - begin) // 500_000 for row in answer["bins"]] == order[:7]
+    by_duration = sorted(plain, key=lambda number: -statistics.pvariance(plain[number]))
+    assert is_plain or order[:7] != by_duration[:7]
+    for number, row in zip(order[:7], answer["bins"], strict=True):
+        assert row["variance"] == pytest.approx(statistics.pvariance(plain[number]), rel=1e-9) and row["rank"] == order.index(number) + 1
+        if is_plain:
+            assert "target_variance" not in row
+        else:
+            assert row["target_count"] == len(values[number])
+            assert row["target_mean"] == pytest.approx(statistics.mean(values[number]), rel=1e-6)
+            assert row["target_variance"] == pytest.approx(variances[number], rel=1e-6)
+    text = sonde("variability", trace, *options).out
+    assert f"bins of 500 us with the largest variance{'' if is_plain else f' of {target}'}, whichever kernels these are" in text
 
 
 def test_a_sample_is_of_the_whole_time(sonde, tmp_path):

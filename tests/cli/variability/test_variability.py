@@ -89,6 +89,34 @@ def test_statistics_by_kernel_and_of_all(sonde, tmp_path, mixed):
     assert all_["p99"] == pytest.approx(numpy.quantile([one.duration for one in mixed.launches], 0.99))
 
 
+def check_kernels(row: dict, launches: list[Launch]) -> None:
+    """The kernels of a bin, by their part of the sum of squared differences from its mean."""
+    mean = numpy.mean([one.duration for one in launches])
+    whole = sum((one.duration - mean) ** 2 for one in launches)
+    parts = {name: numpy.array([one.duration for one in launches if one.name == name], float) for name in {one.name for one in launches}}
+    shares = {name: ((part - mean) ** 2).sum() / whole if whole else 0 for name, part in parts.items()}
+    assert {kernel["name"] for kernel in row["kernels"]} == parts.keys() and len(row["kernels"]) == len(parts)
+    for kernel in row["kernels"]:
+        part = parts[kernel["name"]]
+        assert (kernel["count"], kernel["p50"]) == (len(part), numpy.median(part))
+        assert kernel["mean_ns"] == pytest.approx(part.mean()) and kernel["variance"] == pytest.approx(part.var(), rel=1e-6, abs=1e-6)
+        assert kernel["share"] == pytest.approx(shares[kernel["name"]], abs=1e-9)
+    found = [kernel["share"] for kernel in row["kernels"]]
+    assert found == sorted(found, reverse=True)
+
+
+def test_kernels_of_bins_as_text(sonde, tmp_path, mixed):
+    """Those that have most of the variance of each of the bins shown."""
+    paths = mixed.write(tmp_path)
+    row = answer(sonde, *paths, options=("--bin", "7ms", "--top", "1"))["bins"][0]
+    lines = sonde("variability", *paths, "--bin", "7ms", "--top", "1").out.splitlines()
+    begin = next(i for i, line in enumerate(lines) if line.startswith("kernels of the first of these bins"))
+    shown = [line.split() for line in lines[begin + 2:begin + 2 + min(3, len(row["kernels"]))]]
+    assert [words[-1] for words in shown] == [kernel["name"] for kernel in row["kernels"][:3]]
+    assert [float(words[-2].rstrip("%")) for words in shown] == pytest.approx(
+        [100 * kernel["share"] for kernel in row["kernels"][:3]], rel=0.01, abs=0.06)
+
+
 @pytest.mark.parametrize("bin_ms", [1, 7, 1000])
 def test_bins(sonde, tmp_path, mixed, bin_ms):
     found = answer(sonde, *mixed.write(tmp_path), options=("--bin", f"{bin_ms}ms", "--top", "4"))
@@ -116,6 +144,8 @@ def test_bins(sonde, tmp_path, mixed, bin_ms):
         assert [row[f"p{share}"] for share in (25, 50, 75)] == pytest.approx(list(numpy.quantile(data, [.25, .5, .75])))
         assert (row["min_ns"], row["max_ns"]) == (data.min(), data.max())
         assert row["adjusted"] == pytest.approx(adjusted[number], abs=1e-7)
+    for row in found["bins"] + found["adjusted_bins"]:
+        check_kernels(row, groups[(row["start_ns"] - begin) // length])
     order = sorted(groups, key=lambda number: (len(groups[number]) < 10, -adjusted[number]))[:4]
     assert [(row["start_ns"] - begin) // length for row in found["adjusted_bins"]] == order
 

@@ -12,8 +12,8 @@
  */
 #pragma once
 
-#include "knowledge.h"
-#include "prepare.h"
+#include "causal/knowledge.h"
+#include "causal/prepare.h"
 
 /* Variables that are chosen, beside those that stay. */
 #define SN_NEIGHBOURS_MOST 64u

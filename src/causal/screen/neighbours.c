@@ -4,12 +4,12 @@
 
 #include "base/sort_by.h"
 #include "base/vec.h"
-#include "cholesky.h"
-#include "correlations.h"
-#include "independence/blocks.h"
-#include "normal.h"
-#include "search/gaussian_score.h"
-#include "significance.h"
+#include "causal/cholesky.h"
+#include "causal/correlations.h"
+#include "causal/independence/blocks.h"
+#include "causal/normal.h"
+#include "causal/search/gaussian_score.h"
+#include "causal/significance.h"
 
 #include <math.h>
 

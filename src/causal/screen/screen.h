@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "discover.h"
+#include "causal/discover.h"
 
 /* Dimensions that are compared without that, with and without a target. */
 #define SN_SCREEN_ABOVE	   200u
