@@ -29,11 +29,6 @@ int sn_pdag_copy(const struct sn_pdag *from, struct sn_pdag *to)
 	return result;
 }
 
-void sn_pdag_clear(struct sn_pdag *graph)
-{
-	memset(graph->out, 0, 2 * graph->count * graph->words * sizeof(*graph->out));
-}
-
 void sn_pdag_add_directed(struct sn_pdag *graph, uint32_t from, uint32_t to)
 {
 	sn_bits_add(graph->out + from * graph->words, to);

@@ -17,7 +17,6 @@ struct sn_pdag {
 /* Without edges. 0 or SN_ERR_MEMORY; release it in either case. */
 int sn_pdag_init(struct sn_pdag *graph, uint32_t count);
 void sn_pdag_release(struct sn_pdag *graph);
-void sn_pdag_clear(struct sn_pdag *graph);
 /* As sn_pdag_init, with the same edges. */
 int sn_pdag_copy(const struct sn_pdag *from, struct sn_pdag *to);
 

@@ -51,11 +51,6 @@ void sn_parallel_free(struct sn_parallel *parallel)
 	free(parallel);
 }
 
-uint64_t sn_parallel_rows(const struct sn_parallel *parallel)
-{
-	return parallel->rows;
-}
-
 /* ---- changing codes ---- */
 
 static void map_pairs(struct sn_parallel *parallel, unsigned axis, const map codes)

@@ -59,7 +59,6 @@ void sn_parallel_free(struct sn_parallel *parallel);
  * counted together, so the most frequent should have low numbers. Without memory nothing more is
  * counted, and sn_parallel_json fails. */
 void sn_parallel_add(struct sn_parallel *parallel, const double *values);
-uint64_t sn_parallel_rows(const struct sn_parallel *parallel);
 
 /* Adds the rows of an object with the same axes and the same numbers of categories. 0 or
  * SN_ERR_MEMORY. */
