@@ -59,6 +59,14 @@ enum sn_feature_role sn_feature_role(enum sn_feature feature)
 	return known[feature].role;
 }
 
+bool sn_feature_is_beside(enum sn_feature feature, enum sn_feature target)
+{
+	bool is_of_copy = target == SN_FEATURE_MEMORY_STALL || target == SN_FEATURE_EXPOSED_COPY;
+	enum sn_feature_role role = sn_feature_role(feature);
+	return feature == target || role == SN_FEATURE_CAUSE ||
+	       (role == SN_FEATURE_COPY_TIME && !is_of_copy);
+}
+
 void sn_launch_features_release(struct sn_launch_features *features)
 {
 	sn_arena_release(&features->arena);

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,5 +71,8 @@ enum sn_feature {
 /* Of a column, as in files: "gridX". */
 const char *sn_feature_name(enum sn_feature feature);
 enum sn_feature_role sn_feature_role(enum sn_feature feature);
+/* Whether it may stand beside that target: a cause of which the target is not made, or the target itself, and no other one, as all are functions of
+ * the duration. */
+bool sn_feature_is_beside(enum sn_feature feature, enum sn_feature target);
 
 void sn_launch_features_release(struct sn_launch_features *features);

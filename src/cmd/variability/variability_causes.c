@@ -13,15 +13,6 @@
 
 /* ---- the table ---- */
 
-static bool is_wanted(const struct sn_launch_features *features, unsigned number,
-		      enum sn_feature target)
-{
-	bool is_of_copy = target == SN_FEATURE_MEMORY_STALL || target == SN_FEATURE_EXPOSED_COPY;
-	enum sn_feature_role role = features->columns[number].role;
-	return number == target || role == SN_FEATURE_CAUSE ||
-	       (role == SN_FEATURE_COPY_TIME && !is_of_copy);
-}
-
 SN_SORT_BY(sort_levels, uint32_t, const size_t *, SN_ORDER(of[*b], of[*a]) ?: SN_ORDER(*a, *b));
 
 /* The most frequent levels keep their names, in that order; the rest becomes "(other)". */
@@ -83,7 +74,7 @@ static int make_table(struct sn_causal_table *table, const struct sn_launch_feat
 	if (!table->columns)
 		return SN_ERR_MEMORY;
 	for (unsigned number = 0; !result && number < features->column_count; number++)
-		if (is_wanted(features, number, target))
+		if (sn_feature_is_beside((enum sn_feature)number, target))
 			result = add_column(table, features, &features->columns[number]);
 	return result;
 }

@@ -7,15 +7,6 @@
 
 #include <math.h>
 
-static bool is_wanted(const struct sn_feature_file *file, unsigned number)
-{
-	bool is_of_copy =
-	    file->target == SN_FEATURE_MEMORY_STALL || file->target == SN_FEATURE_EXPOSED_COPY;
-	enum sn_feature_role role = file->features->columns[number].role;
-	return number == file->target || role == SN_FEATURE_CAUSE ||
-	       (role == SN_FEATURE_COPY_TIME && !is_of_copy);
-}
-
 static void put_cell(const struct sn_feature_column *column, size_t row, FILE *out)
 {
 	char text[SN_NUMBER_CHARS];
@@ -35,7 +26,7 @@ int sn_variability_csv(void *context, FILE *out, struct sn_error *error)
 	const char *separator = "";
 	(void)error;
 	for (unsigned f = 0; f < features->column_count; f++) {
-		if (!is_wanted(file, f))
+		if (!sn_feature_is_beside((enum sn_feature)f, file->target))
 			continue;
 		fprintf(out, "%s%s", separator, features->columns[f].name);
 		separator = ",";
@@ -44,7 +35,7 @@ int sn_variability_csv(void *context, FILE *out, struct sn_error *error)
 	for (size_t row = 0; row < features->row_count; row++) {
 		separator = "";
 		for (unsigned f = 0; f < features->column_count; f++) {
-			if (!is_wanted(file, f))
+			if (!sn_feature_is_beside((enum sn_feature)f, file->target))
 				continue;
 			fputs(separator, out);
 			put_cell(features->columns + f, row, out);
