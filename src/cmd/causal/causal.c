@@ -85,6 +85,18 @@ static void print_text(const struct request *request, const struct sn_page *page
 	sn_page_print(page, request->limit, width, sn_terminal_has_color(stdout), stdout);
 }
 
+static int write_svg(void *drawing, FILE *out, struct sn_error *error)
+{
+	return sn_fail_code(error, sn_causal_svg(drawing, out));
+}
+
+static int write_dot(void *drawing, FILE *out, struct sn_error *error)
+{
+	(void)error;
+	sn_causal_dot(drawing, out);
+	return 0;
+}
+
 static int draw(const struct request *request, const struct sn_causal *causal,
 		const struct sn_page *page, const char *path, struct sn_error *error)
 {
@@ -92,9 +104,9 @@ static int draw(const struct request *request, const struct sn_causal *causal,
 	int result =
 	    sn_fail_code(error, sn_causal_picture_init(&picture, causal, sn_label_base(path)));
 	if (!result && request->svg)
-		result = sn_causal_write_svg(&picture, request->svg, error);
+		result = sn_command_write_file(request->svg, write_svg, &picture.drawing, error);
 	if (!result && request->dot)
-		result = sn_causal_write_dot(&picture, request->dot, error);
+		result = sn_command_write_file(request->dot, write_dot, &picture.drawing, error);
 	if (!result && request->html)
 		result = sn_causal_write_html(&picture, causal, page, request->html, error);
 	sn_causal_picture_release(&picture);

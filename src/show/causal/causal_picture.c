@@ -2,7 +2,6 @@
 /* From an analysis to drawings and pages; see causal_picture.h. */
 #include "causal_picture.h"
 
-#include "base/output.h"
 #include "causal_answer.h"
 
 #include <math.h>
@@ -59,43 +58,6 @@ int sn_causal_picture_init(struct sn_causal_picture *picture, const struct sn_ca
 						      .arrows = picture->arrows,
 						      .arrow_count = found->edge_count};
 	return 0;
-}
-
-/* ---- files ---- */
-
-static int write_file(const char *path, int (*write)(const struct sn_causal_drawing *, FILE *),
-		      const struct sn_causal_drawing *drawing, struct sn_error *error)
-{
-	struct sn_output output;
-	int result = sn_output_open(&output, path, error);
-	if (result)
-		return result;
-	FILE *out = sn_output_stream(&output);
-	result = sn_fail_code(error, out ? write(drawing, out) : SN_ERR_MEMORY);
-	if (out)
-		fclose(out);
-	if (!result)
-		return sn_output_commit(&output, error);
-	sn_output_abandon(&output);
-	return result;
-}
-
-static int write_dot(const struct sn_causal_drawing *drawing, FILE *out)
-{
-	sn_causal_dot(drawing, out);
-	return 0;
-}
-
-int sn_causal_write_svg(const struct sn_causal_picture *picture, const char *path,
-			struct sn_error *error)
-{
-	return write_file(path, sn_causal_svg, &picture->drawing, error);
-}
-
-int sn_causal_write_dot(const struct sn_causal_picture *picture, const char *path,
-			struct sn_error *error)
-{
-	return write_file(path, write_dot, &picture->drawing, error);
 }
 
 /* ---- the page ---- */

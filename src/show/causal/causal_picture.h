@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A causal analysis as pictures: SVG, Graphviz's language, and a page of HTML with parallel coordinates of its rows. */
+/* A causal analysis as a drawing (drawing.h), and as a page of HTML with parallel coordinates of its rows. */
 #pragma once
 
 #include "causal/causal.h"
@@ -16,11 +16,6 @@ int sn_causal_picture_init(struct sn_causal_picture *picture, const struct sn_ca
 			   const char *title);
 void sn_causal_picture_release(struct sn_causal_picture *picture);
 
-/* Files that appear when they are whole. 0 or a negative enum sn_err. */
-int sn_causal_write_svg(const struct sn_causal_picture *picture, const char *path,
-			struct sn_error *error);
-int sn_causal_write_dot(const struct sn_causal_picture *picture, const char *path,
-			struct sn_error *error);
-/* The sentences are those of the page. */
+/* A page, which appears when it is whole, with the sentences of `page`. 0 or a negative enum sn_err. */
 int sn_causal_write_html(const struct sn_causal_picture *picture, const struct sn_causal *causal,
 			 const struct sn_page *page, const char *path, struct sn_error *error);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as xml
 
 import numpy as np
 import pytest
@@ -349,6 +350,26 @@ def test_do_of_nothing(sonde, tmp_path, options, what):
     table = write(tmp_path / "t.csv", chain(200) | {"same": [1] * 200, "kind": ["a", "b"] * 100})
     done = sonde("causal", table, *options)
     assert done.status == 128 and done.out == "" and len(done.err_lines) == 1 and what in done.err, done.err
+
+
+# ---- pictures ----
+
+def test_pictures(sonde, tmp_path):
+    """All three have the edges that the JSON has."""
+    table = write(tmp_path / "t.csv", chain())
+    files = [tmp_path / name for name in ("g.svg", "g.dot", "g.html")]
+    done = sonde("causal", table, "--tier", "size", "--target", "time", "--svg", files[0], "--dot", files[1], "--html", files[2], "--format", "json")
+    found = json.loads(done.out)
+    drawn = xml.parse(files[0]).getroot()
+    assert len([e for e in drawn.iter() if e.get("id", "").startswith("arrow-")]) == len(found["edges"]) == 4
+    assert files[1].read_text().count("->") == 4
+    assert files[2].read_text().startswith("<!doctype html>") and "size" in files[0].read_text()
+
+
+@pytest.mark.parametrize("option", ["--svg", "--dot", "--html"])
+def test_pictures_that_cannot_be_written(sonde, tmp_path, option):
+    done = sonde("causal", write(tmp_path / "t.csv", chain(200)), option, tmp_path / "nowhere/g")
+    assert done.status == 128 and done.out == "" and len(done.err_lines) == 1 and "nowhere" in done.err
 
 
 # ---- what needs no insight ----
