@@ -166,7 +166,18 @@ static void find_roles(struct sn_roles *roles, const char *const *names)
 	}
 	roles->is_long = roles->metric != UINT32_MAX && roles->value != UINT32_MAX;
 	roles->has_units = roles->kind == SN_TABLE_NSIGHT && !roles->is_long;
-	roles->least_count = roles->is_long ? roles->value + 1 : roles->count;
+}
+
+/* A row of the long form may end before the fields that only rules have, and not before one that is read. */
+static uint32_t least_count(const struct sn_roles *roles)
+{
+	const uint32_t read[] = {roles->section, roles->metric, roles->unit,
+				 roles->value,	 roles->begin,	roles->end};
+	uint32_t least = 0;
+	for (size_t number = 0; number < sizeof(read) / sizeof(*read); number++)
+		if (read[number] != UINT32_MAX && read[number] >= least)
+			least = read[number] + 1;
+	return roles->is_long ? least : roles->count;
 }
 
 /* What begins with a metric or a time, but has no other part, is a value like any. */
@@ -182,6 +193,7 @@ static void drop_halves(struct sn_roles *roles)
 	}
 	if (!has_time)
 		roles->begin = roles->end = UINT32_MAX;
+	roles->least_count = least_count(roles);
 }
 
 int sn_roles_find(struct sn_roles *roles, const char *const *names, size_t count,

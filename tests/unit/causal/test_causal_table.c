@@ -487,6 +487,11 @@ static void test_rocprof_wide(void **state)
 
 /* ---- what is no table ---- */
 
+/* Of the long form, a row that ends before its times. */
+#define SHORT_OF_ITS_END                                                                           \
+	"Dispatch_Id,Agent_Id,Kernel_Name,Counter_Name,Counter_Value,Start_Timestamp,End_"         \
+	"Timestamp\n1,A,f,W,3,10,20\n2,A,f,W,3,10\n"
+
 static void test_refused(void **state)
 {
 	(void)state;
@@ -510,6 +515,7 @@ static void test_refused(void **state)
 		       strlen(DETAILS LAUNCH("0", "1", "f", "1") "\"S\",\"Dur\"\n"),
 		       "has 13 fields");
 	assert_refused(V3, strlen(V3), "no row");
+	assert_refused(SHORT_OF_ITS_END, strlen(SHORT_OF_ITS_END), "line 3 has 6 fields");
 	struct sn_causal_table table;
 	struct sn_error error;
 	assert_true(sn_causal_table_read(&table, "/tmp", &error) < 0);
