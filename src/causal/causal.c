@@ -3,6 +3,7 @@
 #include "causal.h"
 
 #include "screen/screen.h"
+#include "squares.h"
 
 #include <stdlib.h>
 
@@ -13,6 +14,7 @@ void sn_causal_release(struct sn_causal *causal)
 	sn_discovery_release(&causal->found);
 	sn_prior_free_knowledge(&causal->knowledge);
 	sn_prepared_release(&causal->prepared);
+	sn_repeats_release(&causal->repeats);
 	*causal = (struct sn_causal){0};
 }
 
@@ -52,6 +54,8 @@ static int discover(struct sn_causal *causal, const struct sn_prior *prior,
 		result = result ? result : know(causal, prior, options, is_set, error);
 		options->chosen = chosen;
 	}
+	if (!result)
+		result = sn_fail_code(error, sn_squares_add(&causal->prepared, SN_SCREEN_ABOVE));
 	if (!result)
 		result = sn_fail_code(
 		    error, sn_non_normal_init(&causal->non_normal, &causal->prepared, prior->table,

@@ -5,10 +5,13 @@
 #include "baselines.h"
 #include "discover.h"
 #include "prior.h"
+#include "repeats.h"
 #include "second.h"
 
-#define SN_CAUSAL_SAMPLES 100
-#define SN_CAUSAL_SEED	  20260101
+#define SN_CAUSAL_SAMPLES	100
+#define SN_CAUSAL_SAMPLES_LEAST 20
+#define SN_CAUSAL_SAMPLES_MOST	10000
+#define SN_CAUSAL_SEED		20260101
 
 struct sn_causal {
 	const struct sn_causal_table *table;
@@ -20,6 +23,8 @@ struct sn_causal {
 	struct sn_non_normal non_normal;
 	struct sn_pc second; /* opinion on the graph */
 	struct sn_baseline baselines[SN_BASELINES];
+	struct sn_repeats
+	    repeats; /* of the target, for whoever calls sn_repeats_find(); freed with the rest */
 };
 
 /* `options` has samples, threads and seed, the rest is put in. The table must live as long. 0 or a negative enum sn_err; release it in either

@@ -20,7 +20,7 @@
 
 struct measured {
 	uint32_t from, to;
-	double value, share;
+	double value, share, turning;
 };
 
 /* What one sample of the rows says; number 0 is all rows. */
@@ -53,10 +53,11 @@ struct measuring {
 	double *factor;
 };
 
+/* A variable's dimensions, the first one last. */
 static uint32_t choose(const struct measuring *measuring, uint32_t variable, uint32_t count)
 {
 	const uint32_t *first = measuring->rows->prepared->first;
-	for (uint32_t dimension = first[variable]; dimension < first[variable + 1]; dimension++)
+	for (uint32_t dimension = first[variable + 1]; dimension-- > first[variable];)
 		measuring->chosen[count++] = dimension;
 	return count;
 }
@@ -72,8 +73,17 @@ static uint32_t choose_causes(const struct measuring *measuring, uint32_t variab
 	return count;
 }
 
-/* The regression of `to` on `held` dimensions that were chosen and on `from`. The share of a cause of several dimensions is their sum; of what
- * has several itself, their mean. */
+/* The part of a row's variance that some columns explain beyond those before. */
+static double share_of(const double *factor, uint32_t row, uint32_t column, uint32_t end)
+{
+	double share = 0;
+	for (; column < end; column++)
+		share += factor[sn_cholesky_at(row, column)] * factor[sn_cholesky_at(row, column)];
+	return share;
+}
+
+/* The regression of `to` on `held` dimensions that were chosen and on `from`. The share of a cause of several dimensions is their sum; of a category
+ * the mean of its own. */
 static struct measured regress(const struct measuring *measuring, uint32_t held, uint32_t from,
 			       uint32_t to)
 {
@@ -81,20 +91,26 @@ static struct measured regress(const struct measuring *measuring, uint32_t held,
 	const struct sn_cholesky cholesky = {measuring->rows->correlations,
 					     prepared->first[prepared->count], measuring->chosen,
 					     measuring->factor};
-	struct measured measured = {from, to, NAN, 0};
-	uint32_t causes = choose(measuring, from, held), all = choose(measuring, to, causes);
-	for (uint32_t row = 0; row < causes; row++)
+	struct measured measured = {from, to, NAN, 0, NAN};
+	uint32_t causes = choose(measuring, from, held), all = causes;
+	if (prepared->is_ordered[to])
+		measuring->chosen[all++] = prepared->first[to]; /* the rank alone */
+	else
+		all = choose(measuring, to, causes);
+	for (uint32_t row = 0; row < all; row++)
 		sn_cholesky_add(&cholesky, row);
-	for (uint32_t row = causes; row < all; row++) {
-		sn_cholesky_add(&cholesky, row);
-		for (uint32_t column = held; column < causes; column++) {
-			double shared = measuring->factor[sn_cholesky_at(row, column)];
-			measured.share += shared * shared / (all - causes);
-		}
+	for (uint32_t row = causes; row < all; row++)
+		measured.share += share_of(measuring->factor, row, held, causes) / (all - causes);
+	if (prepared->is_ordered[from] && prepared->is_ordered[to]) {
+		uint32_t rank = causes - 1;
+		measured.turning = 0;
+		if (rank > held)
+			measured.turning =
+			    copysign(share_of(measuring->factor, causes, held, rank),
+				     measuring->factor[sn_cholesky_at(causes, held)]);
+		measured.value = measuring->factor[sn_cholesky_at(causes, rank)] *
+				 measuring->factor[sn_cholesky_at(rank, rank)];
 	}
-	if (prepared->is_ordered[from] && prepared->is_ordered[to])
-		measured.value = measuring->factor[sn_cholesky_at(causes, held)] *
-				 measuring->factor[sn_cholesky_at(held, held)];
 	return measured;
 }
 
@@ -144,6 +160,8 @@ static struct measured measure_total(const struct discovering *discovering,
 		    sn_levels_share(discovering->levels[from], discovering->level_counts[from],
 				    prepared->values + prepared->first[target] * prepared->rows,
 				    prepared->rows, measuring->rows->times);
+	if (fabs(measured.turning) > measured.share)
+		measured.turning = copysign(measured.share, measured.turning);
 	return measured;
 }
 
@@ -274,13 +292,15 @@ static void note(struct room *room, const struct measured *measured)
 
 static struct sn_effect sum_effects(struct room *room, const struct measured *whole)
 {
-	struct sn_effect effect = {NAN, NAN, NAN, NAN, NAN};
+	struct sn_effect effect = {NAN, NAN, NAN, NAN, NAN, NAN};
 	sum_values(room->values, room->value_count, &effect);
 	sort_numbers(room->shares, room->share_count, NULL);
-	if (whole)
+	if (whole) {
 		effect.share = whole->share;
-	else if (room->share_count)
+		effect.turning = whole->turning;
+	} else if (room->share_count) {
 		effect.share = percentile(room->shares, room->share_count, 0.5);
+	}
 	room->value_count = room->share_count = 0;
 	return effect;
 }

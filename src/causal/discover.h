@@ -31,6 +31,8 @@ struct sn_effect {
 	double same_sign;	 /* part of these samples whose effect has that of `value` */
 	double
 	    share; /* of the variance that this cause explains beyond the other ones; NAN: unknown */
+	/* Of that, by an effect that turns: negative where it is most in the middle of the cause's range, positive where least. NAN: unknown. */
+	double turning;
 };
 
 struct sn_causal_edge {

@@ -9,6 +9,7 @@
 #include "bits.h"
 #include "correlations.h"
 #include "normal.h"
+#include "standard.h"
 
 #include <math.h>
 
@@ -256,20 +257,6 @@ struct by_value {
 SN_SORT_BY(sort_by_value, uint32_t, const struct by_value *,
 	   SN_ORDER(of->values[of->rows[*a]], of->values[of->rows[*b]]) ?: SN_ORDER(*a, *b));
 
-/* Mean 0, and sum of squares 1. */
-static void standardize(double *values, size_t rows)
-{
-	double mean = 0, squares = 0;
-	for (size_t row = 0; row < rows; row++)
-		mean += values[row] / (double)rows;
-	for (size_t row = 0; row < rows; row++) {
-		values[row] -= mean;
-		squares += values[row] * values[row];
-	}
-	for (size_t row = 0; squares > 0 && row < rows; row++)
-		values[row] /= sqrt(squares);
-}
-
 /* The normal quantile of each row's rank; equal values share the mean of their ranks. */
 static void rank(struct preparing *preparing, const struct sn_causal_column *column, double *values)
 {
@@ -327,7 +314,7 @@ static int make_values(struct preparing *preparing)
 				indicate(preparing, column, dimension, values);
 			else
 				rank(preparing, column, values);
-			standardize(values, rows);
+			sn_standardize(values, rows);
 		}
 	}
 	return 0;

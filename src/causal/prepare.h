@@ -4,8 +4,8 @@
  *
  * A column is left out where it is constant, has too few values, or has about as many categories as rows. Rows that lack a value of what is
  * left are left out; where these are too many, so are the columns with the most gaps. Numbers become the normal quantiles of their ranks,
- * ties the mean of theirs, so that neither units nor outliers count. Where two columns are one (|correlation| above 0.999, or categories
- * of other names), the target stands for both, else that of the earlier tier, else the first in the table.
+ * ties the mean of theirs, so that neither units nor outliers count; squares may be added to these (squares.h). Where two columns are one
+ * (|correlation| above 0.999, or categories of other names), the target stands for both, else that of the earlier tier, else the first in the table.
  *
  * A table whose columns are all categories, or whole numbers of at most 20 values, is taken as categories.
  */
@@ -34,7 +34,7 @@ struct sn_prepared {
 	uint32_t count;	     /* variables */
 	uint32_t candidates; /* variables before any was screened */
 	uint32_t *columns;   /* of each variable, in ascending order */
-	bool *is_ordered;    /* of each variable: it is a number, of one dimension */
+	bool *is_ordered; /* of each variable: it is a number, and its first dimension the rank */
 	bool is_discrete;
 	/* Discrete, else NULL: of each variable its level in each distinct row, and the number of levels; and which of those each row is. */
 	uint8_t **categories;

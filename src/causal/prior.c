@@ -114,6 +114,28 @@ void sn_prior_finish(struct sn_prior *prior)
 			    (uint16_t)(prior->tier_count + (column == prior->target));
 }
 
+static int add_pairs(struct sn_prior *prior, const struct sn_prior_list *pairs, bool is_required,
+		     struct sn_error *error)
+{
+	int result = 0;
+	for (size_t pair = 0; !result && pair < pairs->count; pair++)
+		result = sn_prior_add_pair(prior, pairs->items[pair], is_required, error);
+	return result;
+}
+
+int sn_prior_read(struct sn_prior *prior, const struct sn_causal_table *table,
+		  const struct sn_prior_texts *texts, struct sn_error *error)
+{
+	int result = sn_prior_init(prior, table, texts->target, error);
+	for (size_t tier = 0; !result && tier < texts->tiers.count; tier++)
+		result = sn_prior_add_tier(prior, texts->tiers.items[tier], error);
+	result = result ? result : add_pairs(prior, &texts->forbidden, false, error);
+	result = result ? result : add_pairs(prior, &texts->required, true, error);
+	if (!result)
+		sn_prior_finish(prior);
+	return result;
+}
+
 bool sn_prior_is_set(const struct sn_prior *prior, uint32_t column)
 {
 	return prior->tier_count && !prior->tiers[column];

@@ -39,6 +39,18 @@ int sn_prior_add_pair(struct sn_prior *prior, const char *text, bool is_required
 /* After the last tier was named: the numbers of unnamed columns' and the target's. */
 void sn_prior_finish(struct sn_prior *prior);
 
+/* All of that from texts; `target` may be NULL. Release it in any case. 0 or a negative enum sn_err. */
+struct sn_prior_list {
+	const char *const *items;
+	size_t count;
+};
+struct sn_prior_texts {
+	const char *target;
+	struct sn_prior_list tiers, forbidden, required;
+};
+int sn_prior_read(struct sn_prior *prior, const struct sn_causal_table *table,
+		  const struct sn_prior_texts *texts, struct sn_error *error);
+
 /* Whether a column was set from outside: it is of the first tier that was named. */
 bool sn_prior_is_set(const struct sn_prior *prior, uint32_t column);
 

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { JOBS_MAX = 256, SAMPLES_LEAST = 20, SAMPLES_MAX = 10000, DEFAULT_LIMIT = 20 };
+enum { JOBS_MAX = 256, DEFAULT_LIMIT = 20 };
 
 struct request {
 	const char *target, *html, *svg, *dot;
@@ -25,7 +25,8 @@ static bool read_options(struct request *request, struct sn_options *options)
 	    {"forbid", .texts = &request->forbidden, .most = 64},
 	    {"require", .texts = &request->required, .most = 64},
 	    {"do", .texts = &request->settings, .most = 64},
-	    {"samples", SN_OPTION_WHOLE(request->options.samples, SAMPLES_LEAST, SAMPLES_MAX)},
+	    {"samples", SN_OPTION_WHOLE(request->options.samples, SN_CAUSAL_SAMPLES_LEAST,
+					SN_CAUSAL_SAMPLES_MOST)},
 	    {"seed", SN_OPTION_WHOLE(request->options.seed, 0, 1e15)},
 	    {"jobs", 'j', SN_OPTION_WHOLE(request->options.threads, 1, JOBS_MAX)},
 	    {"limit", SN_OPTION_WHOLE(request->limit, 0, 1e9)},
@@ -35,21 +36,6 @@ static bool read_options(struct request *request, struct sn_options *options)
 	    {"format", SN_OPTION_CHOICE(request->form, "text", "json")},
 	    {0}};
 	return sn_options_read(options, table);
-}
-
-static int read_prior(const struct request *request, const struct sn_causal_table *table,
-		      struct sn_prior *prior, struct sn_error *error)
-{
-	int result = sn_prior_init(prior, table, request->target, error);
-	for (size_t tier = 0; !result && tier < request->tiers.count; tier++)
-		result = sn_prior_add_tier(prior, request->tiers.items[tier], error);
-	for (size_t pair = 0; !result && pair < request->forbidden.count; pair++)
-		result = sn_prior_add_pair(prior, request->forbidden.items[pair], false, error);
-	for (size_t pair = 0; !result && pair < request->required.count; pair++)
-		result = sn_prior_add_pair(prior, request->required.items[pair], true, error);
-	if (!result)
-		sn_prior_finish(prior);
-	return result;
 }
 
 /* What was found, and what is said of it. */
@@ -64,16 +50,9 @@ struct answer {
 
 static void print_json(const struct answer *answer)
 {
-	const struct sn_page *page = &answer->page;
 	struct sn_json json = {.out = stdout};
-	sn_json_begin(&json, '{');
-	sn_causal_json(&answer->causal, &json);
-	sn_causal_do_json(&answer->causal, answer->settings, answer->setting_count, &json);
-	sn_json_open(&json, "sentences", '[');
-	for (size_t number = 0; number < page->sentence_count; number++)
-		sn_json_string(&json, page->sentences[number]);
-	sn_json_end(&json, ']');
-	sn_json_end(&json, '}');
+	sn_causal_json_object(&answer->causal, answer->settings, answer->setting_count,
+			      &answer->page, &json);
 	putchar('\n');
 }
 
@@ -132,10 +111,17 @@ static int ask(const struct request *request, struct answer *answer, struct sn_e
 static int find(const struct request *request, struct answer *answer, const char *path,
 		struct sn_error *error)
 {
+	const struct sn_prior_texts known = {request->target,
+					     {request->tiers.items, request->tiers.count},
+					     {request->forbidden.items, request->forbidden.count},
+					     {request->required.items, request->required.count}};
 	int result = sn_causal_table_read(&answer->table, path, error);
-	result = result ? result : read_prior(request, &answer->table, &answer->prior, error);
+	result = result ? result : sn_prior_read(&answer->prior, &answer->table, &known, error);
 	result =
 	    result ? result : sn_causal(&answer->causal, &answer->prior, request->options, error);
+	if (!result)
+		result =
+		    sn_fail_code(error, sn_repeats_find(&answer->causal.repeats, &answer->prior));
 	if (result)
 		return result;
 	result = ask(request, answer, error);

@@ -2,6 +2,7 @@
 /* A causal analysis in words and tables; see causal_answer.h. */
 #include "causal_answer.h"
 
+#include "base/buffer.h"
 #include "show/number.h"
 
 #include <math.h>
@@ -24,16 +25,25 @@ static int sign_of(const struct sn_effect *effect)
 	return effect->low > 0 ? 1 : effect->high < 0 ? -1 : 0;
 }
 
+/* By most of what it explains. Nothing where it neither turns nor rises nor falls, as of a cause that is text. */
+static const char *way_of(const struct sn_effect *effect)
+{
+	static const char *const ways[] = {"; more of it is less", "", "; more of it is more"};
+	if (fabs(effect->turning) > effect->share / 2)
+		return effect->turning < 0 ? "; it is most in the middle of that"
+					   : "; it is least in the middle of that";
+	return ways[1 + sign_of(effect)];
+}
+
 static void say_cause(const struct sn_causal *causal, const struct sn_target_cause *total,
 		      bool is_first, struct sn_page *page)
 {
-	static const char *const more[] = {"; more of it is less", "", "; more of it is more"};
 	sn_page_sentence(page, "%s%s%s%s explains %s of its variance%s (in %s of %u samples).",
 			 is_first ? name_of(causal, causal->target) : "",
 			 is_first ? " depends most on " : "Then ", name_of(causal, total->from),
 			 is_first ? ", which" : "", sn_number_part(total->effect.share, 1).text,
-			 more[1 + sign_of(&total->effect)],
-			 sn_number_part(total->frequency, 1).text, causal->samples);
+			 way_of(&total->effect), sn_number_part(total->frequency, 1).text,
+			 causal->samples);
 }
 
 static void say_target(const struct sn_causal *causal, struct sn_page *page)
@@ -48,6 +58,27 @@ static void say_target(const struct sn_causal *causal, struct sn_page *page)
 		    name_of(causal, causal->target), causal->samples);
 	for (uint32_t number = 0; number < found->total_count && number < NAMED; number++)
 		say_cause(causal, &found->totals[number], !number, page);
+}
+
+/* What no setting can explain. */
+static void say_repeats(const struct sn_causal *causal, struct sn_page *page)
+{
+	const struct sn_repeats *repeats = &causal->repeats;
+	if (!repeats->count)
+		return;
+	double half = sn_repeats_variation(repeats, 0.5), most = sn_repeats_variation(repeats, 0.9);
+	const char *target = name_of(causal, causal->target);
+	if (!isnan(half))
+		sn_page_sentence(
+		    page,
+		    "%zu of %zu configurations were measured more than once: in half of these %s "
+		    "deviates by %s of its mean or less, in a tenth by %s or more.",
+		    repeats->count, repeats->configurations, target, sn_number_part(half, 1).text,
+		    sn_number_part(most, 1).text);
+	sn_page_sentence(page,
+			 "%s of the variance of %s lies within configurations, where no setting "
+			 "explains it.",
+			 sn_number_part(repeats->within, 1).text, target);
 }
 
 /* In how many of the edges that were found it has one as well. */
@@ -194,6 +225,7 @@ static void show_edges(const struct sn_causal *causal, struct sn_page *page)
 						   {"high", "to", "1"},
 						   {"frequency", "found in", "ratio"},
 						   {"directed", "directed so", "ratio"},
+						   {"pc", "PC", ""},
 						   {"from", "one", ""},
 						   {"arrow", "", ""},
 						   {"to", "other", ""}};
@@ -220,8 +252,59 @@ static void show_edges(const struct sn_causal *causal, struct sn_page *page)
 			      aside, name_of(causal, causal->target));
 	sn_sheet_note(sheet,
 		      "effect: of one standard deviation, the other direct causes held; found in: "
-		      "part of %u samples of the rows, and of these samples in such a direction.",
+		      "part of %u samples of the rows, and of these samples in such a direction; "
+		      "PC: what that method has there.",
 		      causal->samples);
+}
+
+static const char *setting_text(const struct sn_causal_column *column, size_t row,
+				char number[SN_NUMBER_CHARS])
+{
+	double value = column->values[row];
+	if (isnan(value))
+		return "missing";
+	return column->levels ? column->level_names[(size_t)value] : sn_number_exact(value, number);
+}
+
+/* "gridX 128, kind fast" */
+static void print_settings(const struct sn_causal *causal, const struct sn_repeated *repeated,
+			   struct sn_buffer *text)
+{
+	const struct sn_repeats *repeats = &causal->repeats;
+	sn_buffer_cut(text, 0);
+	for (uint32_t place = 0; place < repeats->setting_count; place++) {
+		char number[SN_NUMBER_CHARS];
+		const struct sn_causal_column *column =
+		    &causal->table->columns[repeats->settings[place]];
+		sn_buffer_print(text, "%s%s %s", place ? ", " : "", column->name,
+				setting_text(column, repeated->first_row, number));
+	}
+}
+
+static void show_repeats(const struct sn_causal *causal, struct sn_page *page)
+{
+	static const struct sn_column columns[] = {{"variation", "deviates by", "ratio"},
+						   {"count", "times", "count"},
+						   {"mean", "mean", "1"},
+						   {"q50", "median", "1"},
+						   {"greatest", "most", "1"},
+						   {"configuration", "configuration", ""}};
+	const struct sn_repeats *repeats = &causal->repeats;
+	struct sn_buffer text = {0};
+	if (!repeats->count)
+		return;
+	struct sn_sheet *sheet = sn_page_table(page, "repeats", columns, "%s in each configuration",
+					       name_of(causal, causal->target));
+	for (size_t number = 0; number < repeats->count && number < SN_SHEET_ROWS; number++) {
+		const struct sn_repeated *one = &repeats->items[number];
+		print_settings(causal, one, &text);
+		sn_sheet_numbers(sheet, sn_repeated_variation(one), (double)one->count, one->mean,
+				 one->q50, one->greatest);
+		sn_sheet_text(sheet, sn_buffer_string(&text));
+	}
+	sn_sheet_note(sheet, "deviates by: the standard deviation of its values, as part of their "
+			     "mean.");
+	sn_buffer_release(&text);
 }
 
 static void show_baselines(const struct sn_causal *causal, struct sn_page *page)
@@ -289,12 +372,14 @@ static void show_left_out(const struct sn_causal *causal, struct sn_page *page)
 void sn_causal_show(const struct sn_causal *causal, struct sn_page *page)
 {
 	say_target(causal, page);
+	say_repeats(causal, page);
 	say_edges(causal, page);
 	say_second(causal, page);
 	say_non_normal(causal, page);
 	say_left_out(causal, page);
 	show_totals(causal, page);
 	show_edges(causal, page);
+	show_repeats(causal, page);
 	show_baselines(causal, page);
 	show_left_out(causal, page);
 }
@@ -309,6 +394,7 @@ static void put_effect(struct sn_json *json, const struct sn_effect *effect)
 	sn_json_put_known(json, "effect_high", effect->high);
 	sn_json_put_known(json, "same_sign", effect->same_sign);
 	sn_json_put_known(json, "share", effect->share);
+	sn_json_put_known(json, "share_turning", effect->turning);
 }
 
 static void put_ends(const struct sn_causal *causal, struct sn_json *json,
@@ -381,6 +467,49 @@ static void put_causes(const struct sn_causal *causal, struct sn_json *json)
 	sn_json_end(json, ']');
 }
 
+static void put_repeated(const struct sn_causal *causal, struct sn_json *json,
+			 const struct sn_repeated *one)
+{
+	const struct sn_repeats *repeats = &causal->repeats;
+	sn_json_begin(json, '{');
+	sn_json_open(json, "configuration", '{');
+	for (uint32_t place = 0; place < repeats->setting_count; place++) {
+		const struct sn_causal_column *column =
+		    &causal->table->columns[repeats->settings[place]];
+		double value = column->values[one->first_row];
+		if (column->levels && !isnan(value))
+			sn_json_put_text(json, column->name, column->level_names[(size_t)value]);
+		else
+			sn_json_put_known(json, column->name, value);
+	}
+	sn_json_end(json, '}');
+	sn_json_numbers(json, {"count", (double)one->count}, {"mean", one->mean},
+			{"std", one->deviation}, {"min", one->least}, {"p50", one->q50},
+			{"p99", one->q99}, {"max", one->greatest});
+	sn_json_put_known(json, "cv", sn_repeated_variation(one));
+	sn_json_end(json, '}');
+}
+
+static void put_repeats(const struct sn_causal *causal, struct sn_json *json)
+{
+	const struct sn_repeats *repeats = &causal->repeats;
+	sn_json_key(json, "repeats");
+	if (!repeats->count) {
+		sn_json_null(json);
+		return;
+	}
+	sn_json_begin(json, '{');
+	sn_json_numbers(json, {"configurations", (double)repeats->configurations},
+			{"within_share", repeats->within});
+	sn_json_put_known(json, "cv_p50", sn_repeats_variation(repeats, 0.5));
+	sn_json_put_known(json, "cv_p90", sn_repeats_variation(repeats, 0.9));
+	sn_json_open(json, "repeated", '[');
+	for (size_t number = 0; number < repeats->count; number++)
+		put_repeated(causal, json, &repeats->items[number]);
+	sn_json_end(json, ']');
+	sn_json_end(json, '}');
+}
+
 static void put_non_normal(const struct sn_causal *causal, struct sn_json *json)
 {
 	const struct sn_non_normal *non_normal = &causal->non_normal;
@@ -440,6 +569,7 @@ void sn_causal_json(const struct sn_causal *causal, struct sn_json *json)
 	sn_json_put_text(json, "target",
 			 causal->target == UINT32_MAX ? NULL : name_of(causal, causal->target));
 	put_causes(causal, json);
+	put_repeats(causal, json);
 	put_non_normal(causal, json);
 	put_left_out(causal, json);
 	sn_json_numbers(json, {"rows", (double)causal->prepared.rows},
@@ -501,8 +631,7 @@ void sn_causal_say_do(const struct sn_causal *causal, const struct sn_do *asked,
 	free(held);
 }
 
-void sn_causal_do_json(const struct sn_causal *causal, const struct sn_do *asked, size_t count,
-		       struct sn_json *json)
+const char *sn_causal_do_status(enum sn_do_status status)
 {
 	static const char *const statuses[] = {[SN_DO_FOUND] = "identified",
 					       [SN_DO_NO_EFFECT] = "no-effect",
@@ -511,13 +640,19 @@ void sn_causal_do_json(const struct sn_causal *causal, const struct sn_do *asked
 					       [SN_DO_DETERMINED] = "determined",
 					       [SN_DO_FEW] = "few-rows",
 					       [SN_DO_BEYOND] = "beyond"};
+	return statuses[status];
+}
+
+static void put_do(const struct sn_causal *causal, const struct sn_do *asked, size_t count,
+		   struct sn_json *json)
+{
 	sn_json_open(json, "do", '[');
 	for (size_t number = 0; number < count; number++) {
 		const struct sn_do *one = &asked[number];
 		sn_json_begin(json, '{');
 		sn_json_put_text(json, "column", causal->table->columns[one->column].name);
 		sn_json_put_text(json, "value", one->value);
-		sn_json_put_text(json, "status", statuses[one->status]);
+		sn_json_put_text(json, "status", sn_causal_do_status(one->status));
 		sn_json_put_known(json, "mean", one->mean);
 		sn_json_put_known(json, "change", one->change);
 		sn_json_put_known(json, "change_low", one->change_low);
@@ -529,4 +664,17 @@ void sn_causal_do_json(const struct sn_causal *causal, const struct sn_do *asked
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
+}
+
+void sn_causal_json_object(const struct sn_causal *causal, const struct sn_do *asked, size_t count,
+			   const struct sn_page *page, struct sn_json *json)
+{
+	sn_json_begin(json, '{');
+	sn_causal_json(causal, json);
+	put_do(causal, asked, count, json);
+	sn_json_open(json, "sentences", '[');
+	for (size_t number = 0; number < page->sentence_count; number++)
+		sn_json_string(json, page->sentences[number]);
+	sn_json_end(json, ']');
+	sn_json_end(json, '}');
 }

@@ -11,8 +11,12 @@ void sn_causal_show(const struct sn_causal *causal, struct sn_page *page);
 /* Members of an open object; docs/format/causal.md describes them. */
 void sn_causal_json(const struct sn_causal *causal, struct sn_json *json);
 
-/* What would be expected, as a sentence; and as the member "do" of an open object. */
+/* What would be expected, as a sentence. */
 void sn_causal_say_do(const struct sn_causal *causal, const struct sn_do *asked,
 		      struct sn_page *page);
-void sn_causal_do_json(const struct sn_causal *causal, const struct sn_do *asked, size_t count,
-		       struct sn_json *json);
+/* Its "status". */
+const char *sn_causal_do_status(enum sn_do_status status);
+
+/* All of it as one object, with what was asked and the page's sentences. */
+void sn_causal_json_object(const struct sn_causal *causal, const struct sn_do *asked, size_t count,
+			   const struct sn_page *page, struct sn_json *json);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as xml
 
 import numpy as np
@@ -105,6 +106,13 @@ def test_sentences(tmp_path, text_of):
     assert "time depends most on size, which explains" in text and "more of it is more (in 100.0% of 100 samples)" in text
     assert "Then bytes explains" in text and "Then hits explains" in text and "more of it is less (in" in text
     assert "Nothing found" not in text and "No two of" not in text
+
+
+def test_a_row_of_the_graph(tmp_path, text_of):
+    """Each cell below its head, the second method's before the ends."""
+    text = text_of(write(tmp_path / "chain.csv", chain()), "--target", "time", "--tier", "size")
+    assert "share effect from to found in directed so PC one other" in text
+    assert re.search(r" 100\.0% 100\.0% directed bytes -> time ", text)
 
 
 def test_an_effect_without_a_sign_has_none(sonde, tmp_path, text_of):

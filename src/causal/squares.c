@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Second dimensions of numbers; see squares.h. */
+#include "squares.h"
+
+#include "normal.h"
+#include "standard.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROBABILITY 0.01 /* of a square where there should be none */
+#define LEAST_LEFT                                                                                 \
+	0.001 /* of a square's variance that the rank does not explain: two values have none */
+
+static double product(const double *a, const double *b, size_t rows)
+{
+	double sum = 0;
+	for (size_t row = 0; row < rows; row++)
+		sum += a[row] * b[row];
+	return sum;
+}
+
+/* Writes what the rank does not explain of its square, with mean 0 and sum of squares 1. False where that is nothing. */
+static bool square(const double *rank, size_t rows, double *squared)
+{
+	for (size_t row = 0; row < rows; row++)
+		squared[row] = rank[row] * rank[row];
+	if (!sn_standardize(squared, rows))
+		return false;
+	double explained = product(rank, squared, rows);
+	for (size_t row = 0; row < rows; row++)
+		squared[row] -= explained * rank[row];
+	return 1 - explained * explained > LEAST_LEFT && sn_standardize(squared, rows);
+}
+
+/* How far from chance it is that a square goes with what its rank leaves of another dimension, as a normal deviate. */
+static double deviate(const double *rank, const double *squared, const double *other, size_t rows)
+{
+	double explained = product(rank, other, rows), sum = 0, squares = 0;
+	for (size_t row = 0; row < rows; row++) {
+		double both = squared[row] * (other[row] - explained * rank[row]);
+		sum += both;
+		squares += both * both;
+	}
+	return squares > 0 ? fabs(sum) / sqrt(squares) : 0;
+}
+
+static bool says_something(const struct sn_prepared *prepared, uint32_t variable,
+			   const double *squared, double least)
+{
+	uint32_t own = prepared->first[variable], dimensions = prepared->first[prepared->count];
+	const double *values = prepared->values;
+	size_t rows = prepared->rows;
+	for (uint32_t other = 0; other < dimensions; other++)
+		if (other != own &&
+		    deviate(values + own * rows, squared, values + other * rows, rows) > least)
+			return true;
+	return false;
+}
+
+/* The variables whose square says something. Their number. */
+static uint32_t find(const struct sn_prepared *prepared, double *squared, bool *has_square)
+{
+	double pairs = (double)prepared->count * prepared->first[prepared->count];
+	double least = sn_normal_quantile(1 - PROBABILITY / 2 / pairs);
+	uint32_t count = 0;
+	for (uint32_t variable = 0; variable < prepared->count; variable++) {
+		const double *rank = prepared->values + prepared->first[variable] * prepared->rows;
+		has_square[variable] = prepared->is_ordered[variable] &&
+				       square(rank, prepared->rows, squared) &&
+				       says_something(prepared, variable, squared, least);
+		count += has_square[variable];
+	}
+	return count;
+}
+
+/* Makes room behind each of these variables, from the last one on, and fills it. */
+static int insert(struct sn_prepared *prepared, const bool *has_square, uint32_t count)
+{
+	size_t rows = prepared->rows;
+	uint32_t end = prepared->first[prepared->count], to = end + count;
+	double *values = reallocarray(prepared->values, to * rows + 1, sizeof(*values));
+	if (!values)
+		return SN_ERR_MEMORY;
+	prepared->values = values;
+	for (uint32_t variable = prepared->count; variable-- > 0;) {
+		uint32_t first = prepared->first[variable], own = end - first;
+		prepared->first[variable + 1] = to;
+		to -= own + has_square[variable];
+		memmove(values + to * rows, values + first * rows, own * rows * sizeof(*values));
+		if (has_square[variable])
+			square(values + to * rows, rows, values + (to + own) * rows);
+		end = first;
+	}
+	return 0;
+}
+
+int sn_squares_add(struct sn_prepared *prepared, uint32_t most)
+{
+	if (prepared->is_discrete || prepared->first[prepared->count] >= most)
+		return 0;
+	double *squared = malloc(prepared->rows * sizeof(*squared) + 1);
+	bool *has_square = malloc(prepared->count + 1);
+	int result = squared && has_square ? 0 : SN_ERR_MEMORY;
+	uint32_t count = result ? 0 : find(prepared, squared, has_square);
+	if (count && prepared->first[prepared->count] + count <= most)
+		result = insert(prepared, has_square, count);
+	free(squared);
+	free(has_square);
+	return result;
+}
