@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what Sonde has measured, and names parts of a Python program that Sonde measures.
+"""Reads what Sonde has measured, finds causes in tables, and names parts of a Python program that Sonde measures.
 
     with sonde.open("train.sdb") as db:   # see Database
         for context in db.root.children:
             print(context.name, context.inclusive("cpu-time"))
         for event in db.events():         # what happened when, where that was recorded
             print(event.start_ns, event.end_ns, event.context.name)
+
+What depends on what in a table of numbers and categories (see causal):
+
+    graph = sonde.causal("counters.csv", target="duration_ns")   # or a data frame, or a dict of columns
+    for cause in graph.causes:
+        print(cause.cause, cause.effect.value, cause.effect.share, cause.frequency)
 
 Names for parts of a program:
 
@@ -49,6 +55,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, TypeVar
 
+    from ._causal import CausalGraph, Cause, Edge, Effect, Expectation, causal
     from ._database import (
         Context,
         Database,
@@ -68,29 +75,38 @@ if TYPE_CHECKING:
 
     _F = TypeVar("_F", bound=Callable[..., Any])
 
-_DATABASE = (
-    "Context",
-    "Database",
-    "Error",
-    "Evidence",
-    "Finding",
-    "Formula",
-    "FormulaError",
-    "Frame",
-    "Metric",
-    "Plane",
-    "Profile",
-    "Stat",
-)
-_EVENTS = ("Event", "Events", "Track")
-_GRAPH = ("Model", "Node")
+# The modules of what is loaded when it is first used: a program that only names regions does not pay for them.
+_LATE = {
+    "_causal": ("CausalGraph", "Cause", "Edge", "Effect", "Expectation", "causal"),
+    "_database": (
+        "Context",
+        "Database",
+        "Error",
+        "Evidence",
+        "Finding",
+        "Formula",
+        "FormulaError",
+        "Frame",
+        "Metric",
+        "Plane",
+        "Profile",
+        "Stat",
+    ),
+    "_events": ("Event", "Events", "Track"),
+    "_graph": ("Model", "Node"),
+}
 __all__ = [
+    "CausalGraph",
+    "Cause",
     "Context",
     "Database",
+    "Edge",
+    "Effect",
     "Error",
     "Event",
     "Events",
     "Evidence",
+    "Expectation",
     "Finding",
     "Formula",
     "FormulaError",
@@ -102,6 +118,7 @@ __all__ = [
     "Profile",
     "Stat",
     "Track",
+    "causal",
     "enabled",
     "iteration",
     "message_begin",
@@ -282,21 +299,13 @@ def open(path: str | os.PathLike[str]) -> Database:
 
 
 def __getattr__(name: str) -> Any:
-    """The classes of databases and graphs; a program that only names regions does not pay for them."""
-    if name in _GRAPH:
-        from . import _graph
+    for module, names in _LATE.items():
+        if name in names:
+            from importlib import import_module
 
-        return getattr(_graph, name)
-    if name in _EVENTS:
-        from . import _events
-
-        return getattr(_events, name)
-    if name not in _DATABASE:
-        raise AttributeError(f"module 'sonde' has no attribute '{name}'")
-    from . import _database
-
-    return getattr(_database, name)
+            return getattr(import_module(f".{module}", __name__), name)
+    raise AttributeError(f"module 'sonde' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_DATABASE, *_EVENTS, *_GRAPH])
+    return sorted([*globals(), *(name for names in _LATE.values() for name in names)])

@@ -225,35 +225,36 @@ for _records in ("module", "frame", "context", "metric", "profile", "drop"):
     _FUNCTIONS[f"sonde_db_{_records}"] = (c_void_p, [c_void_p, c_uint32])
 
 
-def _candidates() -> Iterator[str]:
-    """SONDE_DB_LIBRARY, else where pip puts it, else where the loader looks."""
-    chosen = os.environ.get("SONDE_DB_LIBRARY")
+def _candidates(name: str, soname: str, variable: str) -> Iterator[str]:
+    """What the variable names, else where pip puts it, else where the loader looks."""
+    chosen = os.environ.get(variable)
     if chosen:
         yield chosen
         return
     # beside the package, or where packages with libraries are, which some systems keep apart (lib64)
     for site in (Path(__file__).parent.parent, Path(sysconfig.get_path("platlib"))):
-        packed = site / ".sonde.mesonpy.libs/libsonde-db.so"
+        packed = site / ".sonde.mesonpy.libs" / name
         if packed.exists():
             yield str(packed)
-    yield "libsonde-db.so.2"
+    yield soname
 
 
-def _load() -> ctypes.CDLL:
+def load(name: str, soname: str, variable: str, functions: dict[str, tuple[Any, list[Any]]]) -> ctypes.CDLL:
+    """One of Sonde's libraries, with what its functions take."""
     why = ""
-    for name in _candidates():
+    for candidate in _candidates(name, soname, variable):
         try:
-            library = ctypes.CDLL(name)
+            library = ctypes.CDLL(candidate)
             break
         except OSError as error:
             why = why or str(error)
     else:
-        raise Error(f"cannot load libsonde-db.so: {why} (SONDE_DB_LIBRARY can name it)")
-    for name, (result, arguments) in _FUNCTIONS.items():
+        raise Error(f"cannot load {name}: {why} ({variable} can name it)")
+    for function_name, (result, arguments) in functions.items():
         try:
-            function = getattr(library, name)
+            function = getattr(library, function_name)
         except AttributeError:
-            raise Error(f"cannot use libsonde-db.so: it has no {name}") from None
+            raise Error(f"cannot use {name}: it has no {function_name}") from None
         function.restype, function.argtypes = result, arguments
     return library
 
@@ -265,5 +266,5 @@ def library() -> ctypes.CDLL:
     """The library, loaded when it is first needed."""
     global _loaded
     if _loaded is None:
-        _loaded = _load()
+        _loaded = load("libsonde-db.so", "libsonde-db.so.2", "SONDE_DB_LIBRARY", _FUNCTIONS)
     return _loaded

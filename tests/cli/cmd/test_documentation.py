@@ -164,7 +164,8 @@ def prepared(tmp_path_factory) -> tuple[Path, dict[str, str]]:
     write_others(folder)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SONDE_")}
     environment |= {"PATH": f"{tools}:{SONDE.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "python"),
-                    "SONDE_DB_LIBRARY": str(BUILD / "src/lib/db/libsonde-db.so"), "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                    "SONDE_DB_LIBRARY": str(BUILD / "src/lib/db/libsonde-db.so"),
+                    "SONDE_ANALYSIS_LIBRARY": str(BUILD / "src/analysis/libsonde-analysis.so"), "OMPI_ALLOW_RUN_AS_ROOT": "1",
                     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
     generate("-r", 2, "-t", 2, "-s", 2, "--contexts", 60, "--leaves", 40, "--kernels", 10, "-o", folder / "big.sonde")
     done = shell(folder, f"""

@@ -14,7 +14,8 @@ import pytest
 from conftest import BUILD, ROOT
 
 HEADERS = sorted((ROOT / "include/sonde").glob("*.h"))
-LIBRARIES = {"libsonde-db.so": BUILD / "src/lib/db/libsonde-db.so", "libsonde.so": BUILD / "src/collect/libsonde.so"}
+LIBRARIES = {"libsonde-analysis.so": BUILD / "src/analysis/libsonde-analysis.so", "libsonde-db.so": BUILD / "src/lib/db/libsonde-db.so",
+             "libsonde.so": BUILD / "src/collect/libsonde.so"}
 C = ["-x", "c", "-std=c99"], ["-x", "c", "-std=c11"], ["-x", "c", "-std=gnu17"]
 CXX = ["-x", "c++", "-std=c++11"], ["-x", "c++", "-std=c++20"]
 
@@ -78,6 +79,11 @@ def test_the_reader_exports_what_headers_declare(declared):
     # an inline function needs no library
     assert "sonde_event_cursor_next" in declared["libsonde-db.so"] and len(declared["libsonde-db.so"]) > 70
     assert exported_by("libsonde-db.so") == declared["libsonde-db.so"] - {"sonde_track_lasts"}
+
+
+def test_the_analyses_export_what_headers_declare(declared):
+    assert "sonde_causes_find" in declared["libsonde-analysis.so"]
+    assert exported_by("libsonde-analysis.so") == declared["libsonde-analysis.so"]
 
 
 def test_the_collector_exports_what_headers_declare(declared):

@@ -18,13 +18,15 @@ with sonde.open(sys.argv[1]) as db:
     assert type(db.contexts.parent).__name__ == "memoryview"
     assert db.tracks == []
     print(sonde.__file__, db.root.inclusive("cpu-time"), db.root.inclusive("cpu_time_imbalance"))
+graph = sonde.causal({"size": [i % 17 for i in range(200)], "time": [i % 17 + i * 7 % 11 / 10 for i in range(200)]}, "time", samples=20)
+assert [cause.cause for cause in graph.causes] == ["size"], graph.json
 with sonde.region("x"):
     pass
 """
 
 
 def quiet(*command: object, **more) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if key not in ("SONDE_DB_LIBRARY", "PYTHONPATH")}
+    environment = {key: value for key, value in os.environ.items() if key not in ("SONDE_ANALYSIS_LIBRARY", "SONDE_DB_LIBRARY", "PYTHONPATH")}
     return subprocess.run([str(part) for part in command], capture_output=True, text=True, env=environment, **more)
 
 
@@ -44,7 +46,8 @@ def wheel(tmp_path_factory) -> Path:
 def test_the_wheel_holds_the_library(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     packed = {name.rsplit("/purelib/", 1)[-1] for name in names}
-    assert {"sonde/__init__.py", "sonde/_database.py", "sonde/_events.py", "sonde/py.typed", ".sonde.mesonpy.libs/libsonde-db.so"} <= packed
+    assert {"sonde/__init__.py", "sonde/_database.py", "sonde/_events.py", "sonde/py.typed", ".sonde.mesonpy.libs/libsonde-db.so",
+            "sonde/_causal.py", ".sonde.mesonpy.libs/libsonde-analysis.so"} <= packed
     # of any Python 3, but of one kind of machine
     assert "-py3-none-" in wheel.name and not wheel.name.endswith("-any.whl")
     assert not any(name.endswith((".a", ".h")) or "/include/" in name or name.startswith("..") for name in names)
