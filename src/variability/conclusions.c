@@ -40,6 +40,8 @@ static int merge_cells(struct sn_vary *vary, struct sn_vary_configuration *confi
 			return SN_ERR_MEMORY;
 		sn_value_counts_release(&cell->durations);
 	}
+	if (sn_value_counts_settle(&configuration->durations))
+		return SN_ERR_MEMORY;
 	configuration->spread = sn_value_counts_log_spread(&configuration->durations);
 	return 0;
 }
@@ -95,6 +97,8 @@ static int make_groups(struct sn_vary *vary)
 	}
 	for (size_t i = 0; i < result->group_count; i++) {
 		struct sn_kernel_group *group = result->groups + i;
+		if (sn_value_counts_settle(&group->durations))
+			return SN_ERR_MEMORY;
 		group->difference_ns /= (double)group->durations.total;
 		group->log_variance /= (double)group->durations.total;
 		group->spread = sn_value_counts_log_spread(&group->durations);

@@ -78,7 +78,8 @@ void sn_launch_features_release(struct sn_launch_features *features)
 /* Times from the begin of the range; negative before it. */
 struct launch {
 	int64_t start_ns, end_ns;
-	uint32_t cell, profile, track;
+	uint32_t place, profile, track;
+	uint32_t cell; /* unless times alone are read */
 	uint64_t registers;
 	/* found by the sweep */
 	int64_t previous_start_ns, previous_end_ns; /* INT64_MIN: not known */
@@ -95,6 +96,7 @@ struct window {
 	struct sn_vary *vary;
 	struct sn_vary_worker *worker;
 	const struct sn_vary_source *source;
+	enum sn_vary_detail detail;
 	int64_t from_ns, to_ns; /* launches that become rows begin here; to_ns is not of it */
 	int64_t read_from_ns, read_to_ns;
 	struct launch *launches;
@@ -108,12 +110,14 @@ static int keep_launch(void *data, const struct sn_vary_launch *launch)
 	int64_t shift = (int64_t)window->source->shift_ns;
 	struct launch one = {.start_ns = (int64_t)launch->start_ns - shift,
 			     .end_ns = (int64_t)launch->end_ns - shift,
-			     .cell = sn_vary_find_cell(window->vary, window->worker, launch),
+			     .place = launch->place,
 			     .profile = launch->profile,
 			     .track = launch->track,
 			     .registers = launch->sizes[SN_LAUNCH_REGISTERS],
 			     .previous_start_ns = INT64_MIN,
 			     .copy = NO_COPY};
+	if (window->detail != SN_VARY_TIMES)
+		one.cell = sn_vary_find_cell(window->vary, window->worker, launch);
 	return sn_vec_push(&window->launches, &window->launch_capacity, &window->launch_count, one);
 }
 
@@ -143,11 +147,12 @@ static uint64_t begin_of_track(const struct sn_vary_source *source, uint32_t tra
 									    : from_ns;
 }
 
-SN_SORT_BY(sort_launches, struct launch, const struct sn_vary *,
-	   SN_ORDER(of->cells[a->cell].place, of->cells[b->cell].place)
-	       ?: SN_ORDER_BY(a, b, start_ns, profile, track, end_ns));
-SN_SORT_BY(sort_copies, struct copy, const void *,
-	   SN_ORDER_BY(a, b, place, start_ns, profile, end_ns));
+/* Each track is in order of start. */
+SN_MERGE_SORT(sort_launches, struct launch, const void *,
+	      (SN_ORDER(b->place, a->place)
+		   ?: SN_ORDER_BY(b, a, start_ns, profile, track, end_ns)) < 0);
+SN_MERGE_SORT(sort_copies, struct copy, const void *,
+	      (SN_ORDER_BY(b, a, place, start_ns, profile, end_ns)) < 0);
 
 static int read_window(struct window *window)
 {
@@ -161,16 +166,17 @@ static int read_window(struct window *window)
 		    .to_ns = (uint64_t)(window->read_to_ns + shift - 1),
 		    .launch = keep_launch,
 		    .copy = keep_copy,
-		    .is_full = true,
+		    .detail = window->detail,
 		    .data = window};
 		reading.from_ns = begin_of_track(source, source->tracks[t], reading.from_ns);
 		result = sn_vary_read_track(&window->worker->reader, source, source->tracks[t],
 					    &reading, &window->worker->error);
 	}
-	if (!result) {
-		sort_launches(window->launches, window->launch_count, window->vary);
-		sort_copies(window->copies, window->copy_count, NULL);
-	}
+	result = result ?: sort_launches(&window->launches, window->launch_count, NULL);
+	result = result ?: sort_copies(&window->copies, window->copy_count, NULL);
+	/* sorted they are in arrays of their size */
+	window->launch_capacity = window->launch_count;
+	window->copy_capacity = window->copy_count;
 	return result;
 }
 
@@ -262,8 +268,8 @@ static int sweep_window(struct window *window)
 	int result = sweep.last_launch && sweep.last_copy ? 0 : SN_ERR_MEMORY;
 	size_t copy = 0;
 	for (size_t i = 0; i < window->launch_count && !result; i++) {
-		uint32_t place = window->vary->cells[window->launches[i].cell].place;
-		if (i && window->vary->cells[window->launches[i - 1].cell].place != place)
+		uint32_t place = window->launches[i].place;
+		if (i && window->launches[i - 1].place != place)
 			sweep.running_count = sweep.copying_count = 0;
 		while (copy < window->copy_count && window->copies[copy].place < place)
 			copy++;
@@ -281,12 +287,15 @@ static bool is_row(const struct window *window, const struct launch *launch)
 	return launch->start_ns >= window->from_ns && launch->start_ns < window->to_ns;
 }
 
-/* Reads again as far as launches and their copies reach: a copy may be longer than the window, and one that begins behind it may be
- * beside a launch that is longer. Ends, because it only widens. */
-static int read_whole_window(struct window *window)
+/* Reads some more than the window, and again as far as launches and their copies reach: a copy may be longer than the window, and one that
+ * begins behind it may be beside a launch that is longer. Ends, because it only widens. */
+static int read_whole_window(struct window *window, int64_t margin_ns)
 {
-	window->read_from_ns = window->from_ns;
-	window->read_to_ns = window->to_ns;
+	int64_t earliest_ns = -(int64_t)window->source->shift_ns;
+	window->read_from_ns = window->from_ns - margin_ns;
+	if (window->read_from_ns < earliest_ns)
+		window->read_from_ns = earliest_ns;
+	window->read_to_ns = window->to_ns + margin_ns;
 	for (;;) {
 		int result = read_window(window);
 		result = result ?: sweep_window(window);
@@ -324,6 +333,7 @@ struct featuring {
 	size_t window_count;
 	struct rows *rows;     /* by window; NULL: targets of bins are wanted instead */
 	uint64_t sample_below; /* rows with a hash below it are taken */
+	uint64_t longest_ns;   /* launch */
 	bool has_failed;
 };
 
@@ -332,37 +342,79 @@ static double known_or_missing(uint64_t value)
 	return value == SN_SIZE_UNKNOWN ? (double)NAN : (double)value;
 }
 
+/* The duration, of which the logarithm is taken: at least 1 ns. */
+static double positive_ns(const struct launch *launch)
+{
+	int64_t duration = launch->end_ns - launch->start_ns;
+	return duration > 1 ? (double)duration : 1;
+}
+
+static double log_squared_residual(const struct window *window, const struct launch *launch)
+{
+	const struct sn_vary_cell *cell = window->vary->cells + launch->cell;
+	double positive = positive_ns(launch), least = 0.5 / positive;
+	double residual =
+	    log(positive) - window->vary->configurations[cell->configuration].log_mean;
+	return 2 * log(fabs(residual) > least ? fabs(residual) : least);
+}
+
+static double length_of(const struct copy *copy)
+{
+	return (double)(copy->end_ns - copy->start_ns);
+}
+
+static double memory_stall(const struct launch *launch, const struct copy *copy)
+{
+	return fabs((double)(launch->end_ns - launch->start_ns) - length_of(copy));
+}
+
+/* Sets of intervals have no negative times. */
+static double exposed_copy(const struct window *window, const struct copy *copy,
+			   const struct sn_intervals *kernels)
+{
+	int64_t base = window->source->shift_ns;
+	return length_of(copy) - (double)sn_intervals_within(kernels,
+							     (uint64_t)(copy->start_ns + base),
+							     (uint64_t)(copy->end_ns + base));
+}
+
+/* One of the targets by which bins are ranked. */
+static double target_of(const struct window *window, const struct launch *launch,
+			const struct sn_intervals *kernels, enum sn_feature target)
+{
+	const struct copy *copy = launch->copy == NO_COPY ? NULL : window->copies + launch->copy;
+	if (target == SN_FEATURE_LOG_DURATION)
+		return log(positive_ns(launch));
+	if (target == SN_FEATURE_LOG_SQUARED_RESIDUAL)
+		return log_squared_residual(window, launch);
+	if (!copy)
+		return (double)NAN;
+	return target == SN_FEATURE_MEMORY_STALL ? memory_stall(launch, copy)
+						 : exposed_copy(window, copy, kernels);
+}
+
 static void fill_targets(const struct window *window, const struct launch *launch, double *row)
 {
 	const struct sn_vary_cell *cell = window->vary->cells + launch->cell;
-	const struct sn_vary_configuration *configuration =
-	    window->vary->configurations + cell->configuration;
-	double duration = (double)(launch->end_ns - launch->start_ns),
-	       positive = duration > 1 ? duration : 1;
-	double residual = log(positive) - configuration->log_mean, least = 0.5 / positive;
+	double duration = (double)(launch->end_ns - launch->start_ns);
 	row[SN_FEATURE_DURATION] = duration;
-	row[SN_FEATURE_LOG_DURATION] = log(positive);
-	row[SN_FEATURE_PERF_VARIATION] = fabs(duration - configuration->mean_ns);
-	row[SN_FEATURE_LOG_SQUARED_RESIDUAL] =
-	    2 * log(fabs(residual) > least ? fabs(residual) : least);
+	row[SN_FEATURE_LOG_DURATION] = log(positive_ns(launch));
+	row[SN_FEATURE_PERF_VARIATION] =
+	    fabs(duration - window->vary->configurations[cell->configuration].mean_ns);
+	row[SN_FEATURE_LOG_SQUARED_RESIDUAL] = log_squared_residual(window, launch);
 }
 
 static void fill_copy(const struct window *window, const struct launch *launch,
 		      const struct sn_intervals *kernels, double *row)
 {
 	const struct copy *copy = window->copies + launch->copy;
-	double length = (double)(copy->end_ns - copy->start_ns),
-	       bytes = known_or_missing(copy->bytes);
-	/* sets of intervals have no negative times */
-	int64_t base = window->source->shift_ns;
-	uint64_t covered = sn_intervals_within(kernels, (uint64_t)(copy->start_ns + base),
-					       (uint64_t)(copy->end_ns + base));
+	double length = length_of(copy), bytes = known_or_missing(copy->bytes);
 	row[SN_FEATURE_COPY_KIND] = copy->direction + 1;
 	row[SN_FEATURE_COPY_BYTES] = bytes;
 	row[SN_FEATURE_COPY_NS] = length;
 	row[SN_FEATURE_COPY_RATE] = length > 0 ? bytes / length * 1e9 : (double)NAN;
-	row[SN_FEATURE_MEMORY_STALL] = fabs((double)(launch->end_ns - launch->start_ns) - length);
-	row[SN_FEATURE_EXPOSED_COPY] = length - (double)covered;
+	row[SN_FEATURE_MEMORY_STALL] = memory_stall(launch, copy);
+	row[SN_FEATURE_EXPOSED_COPY] = exposed_copy(window, copy, kernels);
 }
 
 static void fill_row(const struct window *window, const struct launch *launch,
@@ -395,12 +447,10 @@ static void fill_row(const struct window *window, const struct launch *launch,
 /* The times in which kernels run at a place: those of launches from `first`. */
 static int cover(const struct window *window, size_t first, struct sn_intervals *kernels)
 {
-	uint32_t place = window->vary->cells[window->launches[first].cell].place;
+	uint32_t place = window->launches[first].place;
 	int64_t base = window->source->shift_ns;
 	kernels->count = 0;
-	for (size_t i = first; i < window->launch_count &&
-			       window->vary->cells[window->launches[i].cell].place == place;
-	     i++)
+	for (size_t i = first; i < window->launch_count && window->launches[i].place == place; i++)
 		if (sn_intervals_add(kernels, (uint64_t)(window->launches[i].start_ns + base),
 				     (uint64_t)(window->launches[i].end_ns + base)))
 			return SN_ERR_MEMORY;
@@ -422,8 +472,7 @@ static int take_rows(struct featuring *featuring, struct window *window, struct 
 	int result = 0;
 	for (size_t i = 0; i < window->launch_count && !result; i++) {
 		const struct launch *launch = window->launches + i;
-		const struct sn_vary_cell *cells = window->vary->cells;
-		if (!i || cells[launch[-1].cell].place != cells[launch->cell].place)
+		if (!i || launch[-1].place != launch->place)
 			result = cover(window, i, &kernels);
 		if (result || !is_row(window, launch))
 			continue;
@@ -442,49 +491,61 @@ static int take_rows(struct featuring *featuring, struct window *window, struct 
 	return result;
 }
 
+static void add_target(struct sn_variability_bin *bin, double value)
+{
+	if (isnan(value))
+		return;
+	/* the variance is a sum of squares until the slice is done (Welford, 1962) */
+	double off = value - bin->target_mean;
+	bin->target_mean += off / (double)++bin->target_count;
+	bin->target_variance += off * (value - bin->target_mean);
+}
+
 /* Values of the target, of one window after the other. */
 static int add_targets(struct window *window)
 {
 	struct sn_variability *result = window->vary->result;
+	bool needs_cover = result->ranked_by == SN_FEATURE_EXPOSED_COPY;
 	struct sn_intervals kernels = {0};
 	int failed = 0;
 	for (size_t i = 0; i < window->launch_count && !failed; i++) {
 		const struct launch *launch = window->launches + i;
-		const struct sn_vary_cell *cells = window->vary->cells;
-		double row[SN_FEATURES];
-		if (!i || cells[launch[-1].cell].place != cells[launch->cell].place)
+		if (needs_cover && (!i || launch[-1].place != launch->place))
 			failed = cover(window, i, &kernels);
-		if (failed || !is_row(window, launch))
-			continue;
-		fill_row(window, launch, &kernels, row);
-		double value = row[result->ranked_by];
-		struct sn_variability_bin *bin =
-		    result->bins + (uint64_t)launch->start_ns / result->bin_ns;
-		if (isnan(value))
-			continue;
-		/* the variance is a sum of squares until the slice is done (Welford, 1962) */
-		double off = value - bin->target_mean;
-		bin->target_mean += off / (double)++bin->target_count;
-		bin->target_variance += off * (value - bin->target_mean);
+		if (!failed && is_row(window, launch))
+			add_target(result->bins + (uint64_t)launch->start_ns / result->bin_ns,
+				   target_of(window, launch, &kernels, result->ranked_by));
 	}
 	sn_intervals_release(&kernels);
 	return failed;
+}
+
+/* What is read of launches: for rows all, for targets of bins what these are made of. */
+static enum sn_vary_detail detail_of(const struct featuring *featuring)
+{
+	enum sn_feature target = featuring->vary->result->ranked_by;
+	bool is_of_copy = target == SN_FEATURE_MEMORY_STALL || target == SN_FEATURE_EXPOSED_COPY;
+	return featuring->rows ? SN_VARY_FULL : is_of_copy ? SN_VARY_TIMES : SN_VARY_CONFIGURATION;
 }
 
 static int work_window(void *context, unsigned number, size_t item)
 {
 	struct featuring *featuring = context;
 	struct sn_vary *vary = featuring->vary;
+	const struct sn_vary_slice *part = featuring->windows + item;
+	uint64_t eighth_ns = (part->to_ns - part->from_ns) / 8,
+		 margin_ns = featuring->longest_ns < eighth_ns ? featuring->longest_ns : eighth_ns;
 	int result = 0;
 	for (size_t s = 0; s < vary->sources.count && !result; s++) {
 		struct window window = {.vary = vary,
 					.worker = vary->workers + number,
 					.source = vary->sources.items + s,
-					.from_ns = (int64_t)featuring->windows[item].from_ns,
-					.to_ns = (int64_t)featuring->windows[item].to_ns};
+					.detail = detail_of(featuring),
+					.from_ns = (int64_t)part->from_ns,
+					.to_ns = (int64_t)part->to_ns};
 		if (window.source->start_ns == UINT64_MAX)
 			continue;
-		result = read_whole_window(&window);
+		result = read_whole_window(&window, (int64_t)margin_ns);
 		if (!result)
 			result = featuring->rows
 				     ? take_rows(featuring, &window, featuring->rows + item)
@@ -630,6 +691,15 @@ static int make_rows(struct featuring *featuring, struct sn_error *error)
 	return result ?: gather_rows(featuring, error);
 }
 
+static uint64_t longest_launch(const struct sn_variability *result)
+{
+	uint64_t longest = 0;
+	for (size_t g = 0; g < result->group_count; g++)
+		if (result->groups[g].durations.greatest > longest)
+			longest = result->groups[g].durations.greatest;
+	return longest;
+}
+
 int sn_vary_features(struct sn_vary *vary, struct sn_launch_features *features,
 		     struct sn_error *error)
 {
@@ -644,6 +714,7 @@ int sn_vary_features(struct sn_vary *vary, struct sn_launch_features *features,
 	featuring.sample_below = sample && sample < all
 				     ? (uint64_t)(ldexp(1, 63) * ((double)sample / (double)all))
 				     : UINT64_MAX;
+	featuring.longest_ns = longest_launch(vary->result);
 	featuring.rows = calloc(featuring.window_count + 1, sizeof(*featuring.rows));
 	result = result || !featuring.rows ? sn_fail_memory(error) : 0;
 	result = sn_peers_agree(vary->peers, result, error);
@@ -703,8 +774,10 @@ int sn_vary_targets(struct sn_vary *vary, struct sn_error *error)
 	static const struct sn_vary_merging merging = {pack_targets, add_packed_targets,
 						       clear_targets};
 	struct sn_variability *result = vary->result;
-	struct featuring featuring = {
-	    .vary = vary, .windows = vary->slices, .window_count = vary->slice_count};
+	struct featuring featuring = {.vary = vary,
+				      .windows = vary->slices,
+				      .window_count = vary->slice_count,
+				      .longest_ns = longest_launch(result)};
 	struct sn_vary_work work = {vary->slice_count, window_weight, work_window, &featuring};
 	result->ranked_by = SN_FEATURE_DURATION;
 	if (!is_of_bins(vary->request->target))

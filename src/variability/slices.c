@@ -41,6 +41,7 @@ int sn_vary_read_slice(struct sn_vary *vary, struct sn_vary_worker *worker,
 		struct sn_vary_reading reading = {.from_ns = slice->from_ns + source->shift_ns,
 						  .to_ns = slice->to_ns + source->shift_ns - 1,
 						  .launch = add_row,
+						  .detail = SN_VARY_CONFIGURATION,
 						  .data = &data};
 		if (source->start_ns == UINT64_MAX)
 			continue;

@@ -252,9 +252,8 @@ static int give_launch(const struct visit *visit, const struct sonde_track *trac
 	uint64_t sizes[SN_LAUNCH_SIZES];
 	const struct sn_vary_source *source = visit->reader->source;
 	const struct sn_attributes *attributes = &visit->reader->attributes;
-	sizes[SN_LAUNCH_REGISTERS] = SN_SIZE_UNKNOWN;
-	for (size_t s = 0; s < attributes->count && s < SN_LAUNCH_SIZES; s++)
-		sizes[s] = attributes->is_there[s * SN_BLOCK_EVENTS + i]
+	for (size_t s = 0; s < SN_LAUNCH_SIZES; s++)
+		sizes[s] = s < attributes->count && attributes->is_there[s * SN_BLOCK_EVENTS + i]
 			       ? attributes->values[s * SN_BLOCK_EVENTS + i]
 			       : SN_SIZE_UNKNOWN;
 	struct sn_vary_launch launch = {
@@ -275,7 +274,7 @@ static int give_copy(const struct visit *visit, const struct sonde_track *track,
 {
 	const struct sn_vary_source *source = visit->reader->source;
 	uint64_t bytes = UINT64_MAX;
-	if (visit->reader->is_full)
+	if (visit->reader->detail == SN_VARY_FULL)
 		sn_attributes_get(&visit->reader->attributes, SN_LAUNCH_SIZES, i, &bytes);
 	struct sn_vary_copy copy = {
 	    .start_ns = block->starts_ns[i],
@@ -319,17 +318,19 @@ void sn_vary_reader_release(struct sn_vary_reader *reader)
 	*reader = (struct sn_vary_reader){0};
 }
 
-static int prepare(struct sn_vary_reader *reader, const struct sn_vary_source *source, bool is_full)
+static int prepare(struct sn_vary_reader *reader, const struct sn_vary_source *source,
+		   enum sn_vary_detail detail)
 {
-	if (reader->source == source && reader->is_full == is_full)
+	static const size_t counts[] = {
+	    [SN_VARY_CONFIGURATION] = SN_CONFIGURATION_SIZES, [SN_VARY_FULL] = SN_LAUNCH_SIZES + 1};
+	if (reader->source == source && reader->detail == detail)
 		return 0;
 	sn_vary_reader_release(reader);
 	reader->cursor = sn_event_reader_new(source->input->trace);
-	int result =
-	    sn_attributes_init(&reader->attributes, source->input->db, source->input->trace, wishes,
-			       is_full ? SN_LAUNCH_SIZES + 1 : SN_CONFIGURATION_SIZES);
+	int result = sn_attributes_init(&reader->attributes, source->input->db,
+					source->input->trace, wishes, counts[detail]);
 	reader->source = source;
-	reader->is_full = is_full;
+	reader->detail = detail;
 	return result || !reader->cursor ? SN_ERR_MEMORY : 0;
 }
 
@@ -337,7 +338,7 @@ int sn_vary_read_track(struct sn_vary_reader *reader, const struct sn_vary_sourc
 		       uint32_t track, const struct sn_vary_reading *reading,
 		       struct sn_error *error)
 {
-	if (prepare(reader, source, reading->is_full))
+	if (prepare(reader, source, reading->detail))
 		return sn_fail_memory(error);
 	struct sn_event_window window = {
 	    .from_ns = reading->from_ns, .to_ns = reading->to_ns, .reader = reader->cursor};

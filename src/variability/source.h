@@ -55,12 +55,18 @@ struct sn_vary_copy {
 typedef int sn_visit_launch(void *data, const struct sn_vary_launch *launch);
 typedef int sn_visit_copies(void *data, const struct sn_vary_copy *copy);
 
+/* How much of an event is read beside its times, kernel and place. What is not read is as if it had not been recorded. */
+enum sn_vary_detail {
+	SN_VARY_TIMES,
+	SN_VARY_CONFIGURATION, /* sizes of launches but their registers */
+	SN_VARY_FULL,	       /* all sizes, and the bytes of copies */
+};
+
 /* What of a track is read: launches, copies, or both. */
 struct sn_vary_reading {
 	uint64_t from_ns, to_ns; /* of the database; whatever overlaps is given */
 	sn_visit_launch *launch; /* NULL: none wanted */
-	bool
-	    is_full; /* launches with all their sizes, copies with their bytes; else with what is of the configuration */
+	enum sn_vary_detail detail;
 	sn_visit_copies *copy;
 	void *data;
 };
@@ -69,7 +75,7 @@ struct sn_vary_reader {
 	struct sonde_event_cursor *cursor;
 	struct sn_attributes attributes;
 	const struct sn_vary_source *source;
-	bool is_full;
+	enum sn_vary_detail detail;
 };
 void sn_vary_reader_release(struct sn_vary_reader *reader);
 /* All that overlaps the window, track by track, each in order of start. 0 or a negative enum sn_err. */

@@ -28,12 +28,17 @@ static const struct sn_vary_key *key_at(const struct sn_intern *keys, uint32_t n
 	return sn_intern_at(keys, number, NULL);
 }
 
+enum { KEPT_KEYS = 256 };
+
 /* The launches of a part of a track, by key. */
 struct surveyed_part {
 	struct sn_intern keys;
 	struct sn_value_counts *durations;
 	size_t capacity, limit;
-	uint32_t last;
+	struct {
+		struct sn_vary_key key;
+		uint32_t number; /* + 1; 0: free */
+	} kept[KEPT_KEYS];
 	const struct sn_vary_part *part;
 	uint64_t start_ns, end_ns;
 };
@@ -47,23 +52,30 @@ static size_t limit_of(const struct sn_vary *vary, uint32_t cells)
 	return limit < 64 ? 64 : limit > DURATIONS_MOST ? DURATIONS_MOST : limit;
 }
 
+/* The number of a launch's key, of which durations are counted; SN_INTERN_NONE without memory. */
+static uint32_t number_of(struct surveyed_part *surveyed, const struct sn_vary_launch *launch)
+{
+	struct sn_vary_key key = sn_vary_key_of(launch);
+	size_t at = sn_vary_slot(launch) % KEPT_KEYS;
+	if (surveyed->kept[at].number && sn_vary_is_key(&surveyed->kept[at].key, &key))
+		return surveyed->kept[at].number - 1;
+	uint32_t number = sn_intern_item(&surveyed->keys, &key, sizeof(key), &surveyed->durations,
+					 &surveyed->capacity, {.limit = surveyed->limit});
+	surveyed->kept[at].key = key;
+	surveyed->kept[at].number = number + 1; /* without memory it is free */
+	return number;
+}
+
 static int survey_launch(void *data, const struct sn_vary_launch *launch)
 {
 	struct surveyed_part *surveyed = data;
-	struct sn_vary_key key = sn_vary_key_of(launch);
 	uint64_t duration =
 	    launch->end_ns > launch->start_ns ? launch->end_ns - launch->start_ns : 0;
 	if (launch->start_ns < surveyed->part->from_ns || launch->start_ns >= surveyed->part->to_ns)
 		return 0;
-	bool is_last =
-	    surveyed->keys.count && sn_vary_is_key(key_at(&surveyed->keys, surveyed->last), &key);
-	uint32_t number = surveyed->last;
-	if (!is_last)
-		number = sn_intern_item(&surveyed->keys, &key, sizeof(key), &surveyed->durations,
-					&surveyed->capacity, {.limit = surveyed->limit});
+	uint32_t number = number_of(surveyed, launch);
 	if (number == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
-	surveyed->last = number;
 	surveyed->start_ns =
 	    launch->start_ns < surveyed->start_ns ? launch->start_ns : surveyed->start_ns;
 	surveyed->end_ns = launch->end_ns > surveyed->end_ns ? launch->end_ns : surveyed->end_ns;
@@ -116,6 +128,7 @@ static int survey_part(void *context, unsigned worker, size_t item)
 	struct sn_vary_reading reading = {.from_ns = part->from_ns,
 					  .to_ns = part->to_ns - 1,
 					  .launch = survey_launch,
+					  .detail = SN_VARY_CONFIGURATION,
 					  .data = &surveyed};
 	struct sn_error *error = &vary->workers[worker].error;
 	int result = sn_vary_read_track(&vary->workers[worker].reader, part->source, part->track,
@@ -135,6 +148,14 @@ static int survey_part(void *context, unsigned worker, size_t item)
 static uint64_t part_weight(const void *context, size_t item)
 {
 	return ((const struct sn_vary *)context)->parts[item].blocks;
+}
+
+static int settle_keys(struct sn_vary *vary)
+{
+	int result = 0;
+	for (uint32_t i = 0; i < vary->keys.count && !result; i++)
+		result = sn_value_counts_settle(vary->key_durations + i);
+	return result;
 }
 
 /* ---- of all ranks ---- */
@@ -169,7 +190,7 @@ static int add_survey(struct sn_vary *vary, struct sn_span bytes)
 		result = is_whole ? add_key(vary, &key, &durations) : SN_ERR_MEMORY;
 		sn_value_counts_release(&durations);
 	}
-	return result;
+	return result ?: settle_keys(vary);
 }
 
 static void clear_survey(struct sn_vary *vary)
@@ -287,9 +308,7 @@ uint32_t sn_vary_find_cell(const struct sn_vary *vary, struct sn_vary_worker *wo
 			   const struct sn_vary_launch *launch)
 {
 	struct sn_vary_key key = sn_vary_key_of(launch);
-	size_t at = (launch->kernel * 31u + launch->place * 7u + (uint32_t)key.sizes[0] * 3u +
-		     (uint32_t)key.sizes[1]) %
-		    SN_VARY_CACHE;
+	size_t at = sn_vary_slot(launch) % SN_VARY_CACHE;
 	if (!worker->cache[at].cell || !sn_vary_is_key(&worker->cache[at].key, &key)) {
 		uint32_t number = sn_intern_find(&vary->keys, &key, sizeof(key));
 		worker->cache[at].key = key;
@@ -426,6 +445,9 @@ static int survey_parts(struct sn_vary *vary, struct sn_error *error)
 	struct sn_vary_work work = {vary->part_count, part_weight, survey_part, vary};
 	sn_progress_begin("reading durations", vary->part_count);
 	int result = sn_vary_run(vary, &work, error);
+	if (!result)
+		result = sn_fail_code(error, settle_keys(vary));
+	result = sn_peers_agree(vary->peers, result, error);
 	return result ?: sn_vary_merge(vary, &merging, error);
 }
 

@@ -2,14 +2,15 @@
 /* Sorted values with their counts; what is added waits until it is worth a merge. */
 #include "value_counts.h"
 
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/vec.h"
 
 #include <math.h>
 #include <stdbool.h>
 
-/* What is added waits until there is as much of it as of items, but at least so much. */
-enum { PENDING_LEAST = 4096 };
+/* What is added waits until there is as much of it as of items, but at least so much: of values, and of other sets, of which there may be
+ * very many small ones. */
+enum { PENDING_LEAST = 4096, WAITING_LEAST = 32 };
 /* The most leading bits to which values are rounded, and the fewest. */
 enum { BITS_MOST = 20, BITS_LEAST = 6 };
 /* Beyond it squares might not fit. */
@@ -19,6 +20,7 @@ void sn_value_counts_release(struct sn_value_counts *counts)
 {
 	free(counts->items);
 	free(counts->pending);
+	free(counts->waiting);
 	*counts = (struct sn_value_counts){.limit = counts->limit};
 }
 
@@ -125,40 +127,57 @@ int sn_value_counts_add(struct sn_value_counts *counts, const uint64_t *values, 
 	return is_worth ? take_pending(counts) : 0;
 }
 
+/* Each set's items are a run. */
+SN_MERGE_SORT(sort_items, struct sn_value_count, const void *, b->value < a->value);
+
+/* All to the fewest bits of any of the sets: equal ranges then have equal values. */
+static int take_waiting(struct sn_value_counts *counts)
+{
+	for (size_t i = 0; i < counts->count; i++)
+		counts->items[i].value = rounded(counts->items[i].value, counts->bits);
+	for (size_t i = 0; i < counts->waiting_count; i++)
+		counts->waiting[i].value = rounded(counts->waiting[i].value, counts->bits);
+	if (sort_items(&counts->waiting, counts->waiting_count, NULL))
+		return SN_ERR_MEMORY;
+	counts->waiting_capacity = counts->waiting_count;
+	size_t count = counts->waiting_count;
+	counts->waiting_count = 0;
+	return merge(counts, counts->waiting, count);
+}
+
 int sn_value_counts_merge(struct sn_value_counts *counts, const struct sn_value_counts *other)
 {
-	struct sn_value_count *items = malloc((other->count + 1) * sizeof(*items));
-	unsigned bits = counts->bits && (!other->bits || counts->bits < other->bits) ? counts->bits
-										     : other->bits;
-	if (!items)
+	if (!other->total)
+		return 0;
+	if (sn_vec_reserve(&counts->waiting, &counts->waiting_capacity,
+			   counts->waiting_count + other->count))
 		return SN_ERR_MEMORY;
-	/* both to the fewer bits: equal ranges then have equal values */
-	for (size_t i = 0; i < counts->count; i++)
-		counts->items[i].value = rounded(counts->items[i].value, bits);
-	for (size_t i = 0; i < other->count; i++)
-		items[i] = (struct sn_value_count){rounded(other->items[i].value, bits),
-						   other->items[i].count};
-	counts->bits = bits;
-	int result = merge(counts, items, other->count);
-	free(items);
-	if (other->total) {
-		counts->least =
-		    counts->total && counts->least < other->least ? counts->least : other->least;
-		counts->greatest =
-		    counts->greatest > other->greatest ? counts->greatest : other->greatest;
-	}
+	memcpy(counts->waiting + counts->waiting_count, other->items,
+	       other->count * sizeof(*other->items));
+	counts->waiting_count += other->count;
+	if (other->bits && (!counts->bits || other->bits < counts->bits))
+		counts->bits = other->bits;
+	counts->least =
+	    counts->total && counts->least < other->least ? counts->least : other->least;
+	counts->greatest = counts->greatest > other->greatest ? counts->greatest : other->greatest;
 	counts->total += other->total;
 	counts->sum += other->sum;
 	counts->sum_squares += other->sum_squares;
-	return result;
+	bool is_worth =
+	    counts->waiting_count >= WAITING_LEAST && counts->waiting_count >= counts->count;
+	return is_worth ? take_waiting(counts) : 0;
 }
 
 int sn_value_counts_settle(struct sn_value_counts *counts)
 {
 	int result = counts->pending_count ? take_pending(counts) : 0;
+	if (!result && counts->waiting_count)
+		result = take_waiting(counts);
 	free(counts->pending);
+	free(counts->waiting);
 	counts->pending = NULL;
-	counts->pending_capacity = 0;
+	counts->waiting = NULL;
+	counts->pending_capacity = counts->waiting_capacity = 0;
 	return result;
 }
 
@@ -173,7 +192,9 @@ bool sn_value_counts_unpack(struct sn_value_counts *counts, struct sn_span *byte
 	bool is_there = sn_span_get(bytes, counts, sizeof(*counts));
 	counts->items = NULL;
 	counts->pending = NULL;
+	counts->waiting = NULL;
 	counts->pending_count = counts->pending_capacity = 0;
+	counts->waiting_count = counts->waiting_capacity = 0;
 	if (!is_there || counts->count > bytes->count / sizeof(*counts->items))
 		return false;
 	counts->capacity = counts->count + 1;

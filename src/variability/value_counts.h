@@ -27,6 +27,8 @@ struct sn_value_counts {
 	size_t count, capacity;
 	uint64_t *pending; /* added, and not yet among the items */
 	size_t pending_count, pending_capacity;
+	struct sn_value_count *waiting; /* of other sets, likewise */
+	size_t waiting_count, waiting_capacity;
 	size_t limit;  /* different values; at least 64 */
 	unsigned bits; /* leading ones that are kept; 0: all */
 	uint64_t total, least, greatest;
@@ -38,7 +40,7 @@ void sn_value_counts_release(struct sn_value_counts *counts);
 int sn_value_counts_add(struct sn_value_counts *counts, const uint64_t *values, size_t count);
 /* The limit from now on, which may be less than before. */
 void sn_value_counts_set_limit(struct sn_value_counts *counts, size_t limit);
-/* Adds all of another set, which is settled. 0 or SN_ERR_MEMORY. */
+/* Adds all of another set, which is settled; this one is to be settled again. 0 or SN_ERR_MEMORY. */
 int sn_value_counts_merge(struct sn_value_counts *counts, const struct sn_value_counts *other);
 /* After the last value, before all that follows. 0 or SN_ERR_MEMORY. */
 int sn_value_counts_settle(struct sn_value_counts *counts);

@@ -162,3 +162,10 @@ static inline struct sn_vary_key sn_vary_key_of(const struct sn_vary_launch *lau
 		key.sizes[i] = launch->sizes[i];
 	return key;
 }
+/* A place in a table of the keys that came last. */
+static inline uint32_t sn_vary_slot(const struct sn_vary_launch *launch)
+{
+	return launch->kernel * 31u + launch->place * 7u +
+	       (uint32_t)launch->sizes[SN_LAUNCH_GRID_X] * 3u +
+	       (uint32_t)launch->sizes[SN_LAUNCH_GRID_Y];
+}

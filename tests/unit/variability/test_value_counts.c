@@ -137,6 +137,7 @@ static void fill_divided(struct sn_value_counts *whole, const uint64_t *values, 
 		assert_int_equal(sn_value_counts_merge(whole, &one), 0);
 		sn_value_counts_release(&one);
 	}
+	assert_int_equal(sn_value_counts_settle(whole), 0);
 	sn_value_counts_set_limit(whole, limit);
 }
 
