@@ -2,6 +2,8 @@
 /* The tables of an analysis of variability. */
 #include "variability_page.h"
 
+#include "base/sort_by.h"
+#include "base/vec.h"
 #include "show/label.h"
 #include "show/number.h"
 
@@ -44,6 +46,21 @@ struct sn_configuration_text sn_variability_configuration(const struct sn_kernel
 	return all;
 }
 
+/* "gemm, grid 8x1x1 block 128x1x1" */
+struct full_name {
+	char text[400];
+};
+static struct full_name full_name(const struct sn_variability *result,
+				  const struct sn_kernel_group *group)
+{
+	struct full_name name;
+	struct sn_configuration_text configuration = sn_variability_configuration(group);
+	snprintf(name.text, sizeof(name.text), "%s%s%s",
+		 sn_variability_group_name(result, group).text, *configuration.text ? ", " : "",
+		 configuration.text);
+	return name;
+}
+
 static void show_groups(const struct sn_variability *result, struct sn_page *page)
 {
 	static const struct sn_column columns[] = {
@@ -58,16 +75,12 @@ static void show_groups(const struct sn_variability *result, struct sn_page *pag
 		const struct sn_kernel_group *one = result->groups + i;
 		double mean = sn_value_counts_mean(&one->durations);
 		double drift = one->drift_counts ? expm1(one->drift.whole.value) : (double)NAN;
-		char name[400];
-		struct sn_configuration_text configuration = sn_variability_configuration(one);
-		snprintf(name, sizeof(name), "%s%s%s", sn_variability_group_name(result, one).text,
-			 *configuration.text ? ", " : "", configuration.text);
 		sn_sheet_numbers(sheet, (double)one->durations.total, mean,
 				 mean > 0 ? sn_value_counts_deviation(&one->durations) / mean : 0,
 				 sn_value_counts_quantile(&one->durations, 0.5),
 				 sn_value_counts_quantile(&one->durations, 0.99),
 				 (double)(one->outliers.above + one->outliers.below), drift);
-		sn_sheet_text(sheet, name);
+		sn_sheet_text(sheet, full_name(result, one).text);
 	}
 	if (result->error > 0)
 		sn_sheet_note(
@@ -182,10 +195,71 @@ static void show_places(const struct sn_variability *result, struct sn_page *pag
 	}
 }
 
+/* A kernel at a place where it is no chance that it takes another time. */
+struct differing {
+	const struct sn_kernel_group *group;
+	const struct sn_place_difference *at;
+	double time_ns; /* by which all its launches there differ */
+};
+
+SN_SORT_BY(sort_differing, struct differing, const void *,
+	   SN_ORDER(b->time_ns, a->time_ns) ?: SN_ORDER(a->group, b->group)
+					       ?: SN_ORDER(a->at, b->at));
+
+/* 0 or SN_ERR_MEMORY. */
+static int list_differing(const struct sn_variability *result, struct differing **items,
+			  size_t *count)
+{
+	size_t capacity = 0;
+	for (size_t i = 0; i < result->group_count; i++) {
+		const struct sn_kernel_group *group = result->groups + i;
+		for (size_t p = 0; p < group->place_count; p++) {
+			const struct sn_place_difference *at = group->places + p;
+			struct differing one = {group, at,
+						fabs(1 - exp(-at->difference.value)) * at->mean_ns *
+						    (double)at->count};
+			if (at->counts && sn_vec_push(items, &capacity, count, one))
+				return SN_ERR_MEMORY;
+		}
+	}
+	sort_differing(*items, *count, NULL);
+	return 0;
+}
+
+static void show_differing(const struct sn_variability *result, struct sn_page *page)
+{
+	static const struct sn_column columns[] = {{"difference", "slower by", "ratio"},
+						   {"low", "from", "ratio"},
+						   {"high", "to", "ratio"},
+						   {"count", "launches", "count"},
+						   {"mean_ns", "mean", "ns"},
+						   {"place", "place", ""},
+						   {"name", "kernel", ""}};
+	struct differing *items = NULL;
+	size_t count = 0;
+	if (result->place_count > 1 && list_differing(result, &items, &count))
+		page->has_failed = true;
+	struct sn_sheet *sheet =
+	    count ? sn_page_table(page, "kernels_by_place", columns,
+				  "kernels that take another time at one place than at the others, "
+				  "by what that adds up to")
+		  : NULL;
+	for (size_t i = 0; i < count && i < SN_SHEET_ROWS; i++) {
+		const struct sn_steps_estimate *difference = &items[i].at->difference;
+		sn_sheet_numbers(sheet, expm1(difference->value), expm1(difference->low),
+				 expm1(difference->high), (double)items[i].at->count,
+				 items[i].at->mean_ns);
+		sn_sheet_text(sheet, result->places[items[i].at->place].name);
+		sn_sheet_text(sheet, full_name(result, items[i].group).text);
+	}
+	free(items);
+}
+
 void sn_variability_tables(const struct sn_variability *result, size_t top, struct sn_page *page)
 {
 	show_groups(result, page);
 	show_bins(result, top, page);
 	show_bin_kernels(result, top, page);
 	show_places(result, page);
+	show_differing(result, page);
 }

@@ -315,6 +315,20 @@ def test_databases_of_one_run_are_as_one(sonde, tmp_path):
         assert [place["mean_ns"] for place in row["places"]] == pytest.approx(means)
 
 
+def test_kernels_by_place(sonde, tmp_path):
+    """The one kernel that is slower on one rank, by what that adds up to; no table where none is."""
+    kernels = {"gemm": 10000, "softmax": 3000, "norm": 4000}
+    slow = run(4, kernels, ranks=3, factor=lambda name, rank, share: 1.3 if rank == 2 and name == "softmax" else 1)
+    lines = sonde("variability", *slow.write(tmp_path / "slow", 3)).out.splitlines()
+    begin = next(number for number, line in enumerate(lines) if line.startswith("kernels that take another time at one place"))
+    rows = lines[begin + 2:begin + 5]
+    assert "rank 2 device 0" in rows[0] and 27 < float(rows[0].split()[0].rstrip("%")) < 33
+    # to the two others the rest of the places is slower
+    assert all("softmax" in row for row in rows) and all(row.split()[0].startswith("-") for row in rows[1:]) and not lines[begin + 5].strip()
+    even = sonde("variability", *run(4, kernels, ranks=3).write(tmp_path / "even", 3)).out
+    assert "kernels that take another time at one place" not in even
+
+
 def test_communication_is_no_pace(sonde, tmp_path):
     """The rank that comes late to collectives is a shorter time in them, and is no faster one."""
     made = run(4, {"gemm": 10000, "ncclDevKernel_AllReduce": 40000}, ranks=2,
