@@ -6,8 +6,8 @@
 
 Prints where it was made, the checks that failed there, what measuring cost, and what is odd about the recordings; plays each recording
 to this checkout's Sonde and compares what that stores with what ran; and, where the fakes are installed (SONDE_FAKE_CUDA), what
-differs between the recording and one of the same program on the fake CUPTI of that release or the one before. Recordings of HIP are
-compared with the fake rocprofiler-sdk. Status 1 where a check failed or a replay is wrong; a difference from the fakes is no failure,
+differs between the recording and one of the same program on the fake CUPTI of that release or the one before. Recordings of HIP and
+Level Zero are compared with the fake rocprofiler-sdk and the fake driver. Status 1 where a check failed or a replay is wrong; a difference from the fakes is no failure,
 but something to learn. SONDE names the program (build/src/cmd/sonde)."""
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def print_oddities(path: Path) -> None:
     summary = Reader().read(path)
     library = "rocprofiler-sdk" if "rocprofiler.version" in summary.facts else "CUPTI"
     version = summary.facts.get("rocprofiler.version") or summary.facts.get("cupti.version")
-    print(f"\n{path.parent.name}/{path.name}: {library} {version}, {sum(summary.records.values())} records, "
+    made_by = f"{library} {version}" if version else "calls of Level Zero"
+    print(f"\n{path.parent.name}/{path.name}: {made_by}, {sum(summary.records.values())} records, "
           f"{summary.dropped} dropped, {summary.lost} lost by the recorder")
     for title, value in lines(summary).items():
         if title.startswith("odd: "):
@@ -76,6 +77,7 @@ COUNTERS = "SQ_WAVES,GRBM_GUI_ACTIVE"
 # Of each vendor the folders of recordings: how it was recorded, and how Sonde measures its replay.
 LEVELS = {"cuda": {"whole": ([], []), "nodes": (["--nodes"], ["--gpu-graphs", "nodes"]),
                    **{mode: (["--samples", f"{mode}@1024"], [f"--gpu-samples={mode}"]) for mode in ("continuous", "serialized")}},
+          "levelzero": {"lists": (["--levelzero"], [])},
           "hip": {"whole": ([], []), "counters": (["--counters", COUNTERS], ["--gpu-counters", COUNTERS]), "samples": (["--samples", "continuous"], ["--gpu-samples"])}}
 
 
@@ -124,7 +126,7 @@ def counters_are_right(path: Path, database: Path) -> bool:
 def replay_is_right(path: Path, truth: dict, vendor: str, level: str, scratch: Path) -> bool:
     """A recording has no lines: how often each kernel, copy and set was stored."""
     options = LEVELS[vendor][level][1]
-    has_nodes = level == "nodes"
+    has_nodes = level in ("nodes", "lists")
     done = subprocess.run([FAKE, "--replay", path, SONDE, "run", "-q", "-o", scratch / f"{vendor}-{level}", *options, "--", "replay"], capture_output=True, text=True)
     if done.returncode:
         print(f"  the replay failed: {done.stderr.strip()}")
@@ -165,7 +167,8 @@ def compare_with_fakes(path: Path, folder: Path, level: str, scratch: Path) -> N
     device = compiled_for_fakes(scratch) if vendor == "hip" else folder / "bin/device"
     if not device:
         return
-    fakes, options = (["--rocm"], ["--rocm"]) if vendor == "hip" else (["--cupti", release], [])
+    fakes, options, name = {"cuda": (["--cupti", release], [], f"CUPTI {release}"), "levelzero": (["--levelzero"], [], "driver of Level Zero"),
+                            "hip": (["--rocm"], ["--rocm"], "rocprofiler-sdk")}[vendor]
     output = scratch / f"fake-{vendor}-{level}"
     (scratch / "counters").write_text("".join(f"{name} 1 1 0 -\n" for name in COUNTERS.split(",")))
     done = subprocess.run([FAKE, *fakes, HERE / "record.sh", *options, *LEVELS[vendor][level][0], output, device, "work"], capture_output=True, text=True,
@@ -175,7 +178,7 @@ def compare_with_fakes(path: Path, folder: Path, level: str, scratch: Path) -> N
     if done.returncode or not made:
         print(f"  no recording on the fakes: {(done.stderr or done.stdout).strip()}")
         return
-    print(f"  beside the fake {'rocprofiler-sdk' if vendor == 'hip' else 'CUPTI ' + release}:")
+    print(f"  beside the fake {name}:")
     differs = subprocess.run([HERE / "record/recording.py", "compare", path, made[0]], capture_output=True, text=True)
     print("".join(f"    {line}\n" for line in differs.stdout.splitlines()), end="")
 
@@ -191,13 +194,13 @@ def analyze_vendor(folder: Path, scratch: Path) -> bool:
         for path in sorted((folder / "recordings" / level).glob("*.recording")):
             print_oddities(path)
             is_right = replay_is_right(path, truth, folder.name, level, scratch) and is_right
-            if folder.name == "hip" or os.environ.get("SONDE_FAKE_CUDA"):
+            if folder.name != "cuda" or os.environ.get("SONDE_FAKE_CUDA"):
                 compare_with_fakes(path, folder, level, scratch)
     return is_right
 
 
 def analyze(folder: Path, scratch: Path) -> bool:
-    vendors = [folder / name for name in ("cuda", "hip") if (folder / name).is_dir()]
+    vendors = [folder / name for name in ("cuda", "levelzero", "hip") if (folder / name).is_dir()]
     if not vendors:
         raise ValueError("tests/gpu/run.sh has left nothing in it")
     return all([analyze_vendor(vendor, scratch) for vendor in vendors])

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# For the day when there is a real GPU (docs/design/fakes.md): runs the suite of an NVIDIA or AMD device and the benchmarks, records
-# what CUPTI or rocprofiler-sdk delivers, and leaves FOLDER and FOLDER.tar.gz, which tests/gpu/analyze.py reads on another machine.
+# For the day when there is a real GPU (docs/design/fakes.md): runs the suite of an NVIDIA, Intel or AMD device and the benchmarks, records
+# what CUPTI or rocprofiler-sdk delivers, or the calls of Level Zero, and leaves FOLDER and FOLDER.tar.gz, which tests/gpu/analyze.py reads on another machine.
 # Usage: tests/gpu/run.sh FOLDER
 # It takes a C compiler (for AMD ROCm's hipcc) and Python's own library, and no network. SONDE names the program (build/src/cmd/sonde);
 # without one there are recordings and the costs of others. Status 0; 1 where a check fails; 77, with one line, where there is no device or
@@ -15,7 +15,7 @@ command -v "${compiler##* }" >/dev/null || { echo "no C compiler ($compiler)"; e
 [ ! -e "$1" ] || { echo "gpu: '$1' is there already" >&2; exit 128; }
 folder=$(realpath -m "$1")
 # under another name until it is known that there is a device
-mkdir -p "$(dirname "$folder")" && new=$(mktemp -d "$folder.XXXXXX") && mkdir -p "$new"/{cuda,hip}/{bin,facts} || exit 128
+mkdir -p "$(dirname "$folder")" && new=$(mktemp -d "$folder.XXXXXX") && mkdir -p "$new"/{cuda,levelzero,hip}/{bin,facts} || exit 128
 chmod 755 "$new"
 flags=(-std=gnu17 -D_GNU_SOURCE -g -Wall -Wextra)
 # lines are those of the source: no function is called last, or inlined
@@ -32,15 +32,18 @@ has_device() { # has_device VENDOR: or the reason
 }
 $compiler "${flags[@]}" "${lines[@]}" -o "$new/cuda/bin/device" "$here/suite/device.c" -ldl || { rm -r "$new"; exit 1; }
 has_device cuda
+$compiler "${flags[@]}" "${lines[@]}" -o "$new/levelzero/bin/device" "$here/suite/device_ze.c" -ldl || { rm -r "$new"; exit 1; }
+has_device levelzero
 hipcc=$(command -v hipcc || echo /opt/rocm/bin/hipcc)
 if [ -x "$hipcc" ] && "$hipcc" -o "$new/hip/bin/device" "$here/suite/device.hip" "${lines[@]}" 2>"$new/hip/facts/compiler"; then
 	has_device hip
 else
 	rm -r "$new/hip"
 fi
-if [ ! -d "$new/cuda" ] && [ ! -d "$new/hip" ]; then
+if [ ! -d "$new/cuda" ] && [ ! -d "$new/levelzero" ] && [ ! -d "$new/hip" ]; then
 	rm -r "$new"
-	echo "${reasons[0]}${reasons[1]:+; ${reasons[1]}}"
+	printf -v reason '%s; ' "${reasons[@]}"
+	echo "${reason%; }"
 	exit 77
 fi
 mv -T "$new" "$folder" || exit 128
@@ -113,7 +116,14 @@ hip() {
 	suite hip
 }
 
+levelzero() {
+	facts_of levelzero
+	record_as levelzero lists --levelzero
+	suite levelzero
+}
+
 [ ! -d "$folder/cuda" ] || cuda
+[ ! -d "$folder/levelzero" ] || levelzero
 [ ! -d "$folder/hip" ] || hip
 tar -C "$(dirname "$folder")" -czf "$folder.tar.gz" "$(basename "$folder")" || exit 128
 echo "$folder.tar.gz: tests/gpu/analyze.py reads it on another machine"

@@ -205,6 +205,14 @@ static ze_result_t kernel_group(ze_kernel_handle_t kernel, uint32_t x, uint32_t 
 	return ZE_RESULT_SUCCESS;
 }
 
+/* Kernels compute nothing. */
+static ze_result_t kernel_argument(ze_kernel_handle_t kernel, uint32_t index, size_t bytes,
+				   const void *value)
+{
+	(void)kernel, (void)index, (void)bytes, (void)value;
+	return ZE_RESULT_SUCCESS;
+}
+
 /* ---- tables, by the names that the loader asks for ---- */
 
 #define TABLE(prefix, name, type, ...)                                                             \
@@ -232,7 +240,7 @@ TABLE(ze, Module, ze_module_dditable_t, table->pfnCreate = module_create;
       table->pfnDestroy = module_destroy;)
 TABLE(ze, Kernel, ze_kernel_dditable_t, table->pfnCreate = kernel_create;
       table->pfnDestroy = kernel_destroy; table->pfnGetName = kernel_name;
-      table->pfnSetGroupSize = kernel_group;)
+      table->pfnSetGroupSize = kernel_group; table->pfnSetArgumentValue = kernel_argument;)
 TABLE(ze, Mem, ze_mem_dditable_t, table->pfnAllocShared = memory_shared;
       table->pfnAllocDevice = memory_device; table->pfnAllocHost = memory_host;
       table->pfnFree = memory_free;)

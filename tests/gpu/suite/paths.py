@@ -44,7 +44,7 @@ def device_part(sonde: str, database: Path) -> dict[str, Counter[str]]:
 
 
 def lines_of(frames: list[dict]) -> list[int]:
-    return [frame["line"] for frame in frames if (frame.get("file") or "").endswith(("/device.c", "/device.hip"))]
+    return [frame["line"] for frame in frames if (frame.get("file") or "").endswith(("/device.c", "/device_ze.c", "/device.hip"))]
 
 
 def measured_lines(sonde: str, database: Path, lines: set[int]) -> Counter[tuple[str, int]]:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What Sonde measures of device.c (or device.hip) against what that says it ran, and what measuring costs. run.sh starts it.
+"""What Sonde measures of device.c (device_ze.c, device.hip) against what that says it ran, and what measuring costs. run.sh starts it.
 
-    suite.py cuda|hip FOLDER [SONDE]
+    suite.py cuda|levelzero|hip FOLDER [SONDE]
 
 Reads FOLDER/bin, writes FOLDER/checks.json and FOLDER/benchmarks.csv. Without SONDE only the program, the null tool and the recorder
 are timed. Python's own library alone. Status 1 where a check fails."""
@@ -21,6 +21,11 @@ from paths import info, measured_lines, report, true_lines
 ROUNDS = int(os.environ.get("SONDE_GPU_ROUNDS", "5"))
 LAUNCHES = os.environ.get("SONDE_GPU_LAUNCHES", "50000")
 REPLAYS = os.environ.get("SONDE_GPU_REPLAYS", "1000")
+
+
+# How it is measured: of Level Zero there are no graphs, but lists that are executed often.
+GRAPHS: dict[str, tuple[str, ...]] = {"nodes": ("--gpu-graphs", "nodes"), "whole": ()}
+VARIANTS = {"cuda": GRAPHS, "levelzero": {"lists": ()}, "hip": GRAPHS}
 
 
 class Checks:
@@ -52,7 +57,7 @@ def check_work(checks: Checks, sonde: str, folder: Path, vendor: str) -> None:
     if "Fake device" not in (folder / "facts/devices").read_text():  # whose kernels compute nothing
         _, result, _, expected = plain.stderr.split()
         checks.equal("the device computes what it should", float.fromhex(expected), float.fromhex(result))
-    for name, options in (("nodes", ("--gpu-graphs", "nodes")), ("whole", ())):
+    for name, options in VARIANTS[vendor].items():
         done = run_measured(sonde, folder, name, program, "work", options=options)
         database = folder / "measured" / f"{name}.sdb"
         checks.equal(f"{name}: status and output are as without Sonde", (plain.returncode, plain.stdout, plain.stderr),
@@ -62,8 +67,8 @@ def check_work(checks: Checks, sonde: str, folder: Path, vendor: str) -> None:
             continue
         (folder / "measured" / f"{name}.info.json").write_text(json.dumps(info(sonde, database), indent=1))
         # where CUPTI is shared, graphs are recorded by their nodes in any case
-        by_nodes = name == "nodes" or "graphs node by node" in info(sonde, database)["properties"].get("adapter.cuda", "")
-        checks.equal(f"{name}: each operation is below its line, as often as it ran", dict(true_lines(truth, by_nodes, vendor == "cuda")),
+        by_nodes = name != "whole" or "graphs node by node" in info(sonde, database)["properties"].get("adapter.cuda", "")
+        checks.equal(f"{name}: each operation is below its line, as often as it ran", dict(true_lines(truth, by_nodes, vendor != "hip")),
                      dict(measured_lines(sonde, database, lines)))
         for metric, what in (("copy-bytes", "copy"), ("fill-bytes", "set")):
             checks.equal(f"{name}: {metric}", sum(one["bytes"] for one in truth["operations"] if one["what"] == what),
@@ -95,6 +100,8 @@ def modes(folder: Path, sonde: "str | None", vendor: str) -> dict[str, tuple[lis
     if vendor == "cuda":
         made["a tool that throws records away"] = [], {"CUDA_INJECTION64_PATH": str(folder / "bin/libnull_tool.so"), "NULL_TOOL_GRAPHS": "1"}
         made["the recorder"] = [], {"CUDA_INJECTION64_PATH": str(folder / "bin/librecorder.so"), "SONDE_RECORD": str(folder / "scratch")}
+    if vendor == "levelzero":
+        made["the loader's tracing layer"] = [], {"ZE_ENABLE_TRACING_LAYER": "1"}
     if sonde:
         start = [sonde, "run", "-q", "--no-analyze", "-o", str(folder / "scratch/timed")]
         made["Sonde"] = ([*start, "--"], {})
@@ -105,7 +112,7 @@ def modes(folder: Path, sonde: "str | None", vendor: str) -> dict[str, tuple[lis
 
 CASES = {"cuda": {"launch": ["launch", LAUNCHES], "launch after detaching": ["detach", LAUNCHES], "graph of 1": ["graph", REPLAYS, "1"],
                   "graph of 500": ["graph", REPLAYS, "500"]},
-         "hip": {"launch": ["launch", LAUNCHES]}}
+         "levelzero": {"launch": ["launch", LAUNCHES]}, "hip": {"launch": ["launch", LAUNCHES]}}
 
 
 def benchmark(folder: Path, sonde: "str | None", vendor: str) -> None:

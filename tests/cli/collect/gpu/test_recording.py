@@ -268,7 +268,7 @@ def test_without_a_device_it_says_so_in_one_line(tmp_path):
 @on_fake_cuda
 def test_a_driver_without_a_device(tmp_path):
     done = subprocess.run([FAKE, RUN, tmp_path / "left"], capture_output=True, text=True, env={**os.environ, "FAKE_CUINIT_ERROR": "100"})
-    assert (done.returncode, done.stdout) == (77, "no CUDA device: no CUDA-capable device is detected\n")
+    assert done.returncode == 77 and done.stdout.startswith("no CUDA device: no CUDA-capable device is detected; no ") and done.stdout.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 
@@ -364,6 +364,37 @@ def test_a_day_with_an_amd_device(tmp_path):
     none = subprocess.run([FAKE, "--rocm", RUN, tmp_path / "none"], capture_output=True, text=True, env={**environment, "FAKE_DEVICES": "0"})
     assert none.returncode == 77 and none.stdout.endswith("no HIP device: no ROCm-capable device is detected\n") and none.stdout.count("\n") == 1
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.measures
+def test_a_day_with_a_device_of_level_zero(tmp_path):
+    environment = {**os.environ, "SONDE": str(SONDE), "SONDE_GPU_ROUNDS": "1", "SONDE_GPU_LAUNCHES": "2000"}
+    done = subprocess.run([FAKE, "--levelzero", RUN, tmp_path / "left"], capture_output=True, text=True, timeout=600, env=environment)
+    if done.returncode == 77:
+        pytest.skip(done.stderr or done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    checks = json.loads((tmp_path / "left/levelzero/checks.json").read_text())
+    assert len(checks) == 7 and all(check["is_right"] for check in checks)
+    rows = (tmp_path / "left/levelzero/benchmarks.csv").read_text().splitlines()
+    assert [row.split(",")[1].strip('"') for row in rows[1:3]] == ["by itself", "the loader's tracing layer"] and sum("Sonde" in row for row in rows) == 2
+    done = analyzed(Path(f"{tmp_path / 'left'}.tar.gz"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "The device is a fake" in done.stdout and "replayed: as it ran" in done.stdout
+    assert "beside the fake driver of Level Zero:\n    no difference" in done.stdout
+    truth = tmp_path / "left/levelzero/truth.json"
+    wrong = json.loads(truth.read_text())
+    wrong["operations"][0]["count"] += 1
+    truth.write_text(json.dumps(wrong))
+    done = analyzed(tmp_path / "left")
+    assert done.returncode == 1 and "replayed: ran {" in done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("spirv-as"), reason="no spirv-as (Debian: spirv-tools)")
+def test_the_kernels_of_level_zero_are_what_their_source_says(tmp_path):
+    source, words = GPU / "suite/kernels.spvasm", GPU / "suite/kernels_spv.h"
+    subprocess.run(["spirv-as", "--target-env", "opencl1.2", source, "-o", tmp_path / "kernels.spv"], check=True)
+    made = (tmp_path / "kernels.spv").read_bytes()
+    assert list(struct.unpack(f"<{len(made) // 4}I", made)) == [int(word, 16) for word in re.findall(r"0x([0-9a-f]{8})", words.read_text())]
 
 
 @on_fake_cuda

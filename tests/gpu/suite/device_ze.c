@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program for a device of Level Zero that says itself what it ran. It needs a C compiler and the loader: kernels are SPIR-V, which the driver
+ * compiles.
+ *
+ *	device probe         the devices; status 77, with one line, where there is none
+ *	device work          kernels, copies and a fill in lists that run at once, in threads, and in a list that is executed often; then the
+ *	                     truth, as JSON
+ *	device launch COUNT  nanoseconds of CPU time a launch, and of wall time
+ */
+#include "../../../src/collect/adapters/levelzero/ze.h"
+#include "kernels_spv.h"
+#include "truth.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { COUNT = 1 << 16, BYTES = COUNT * 4, THREADS = 3, REPLAYS = 10, ROUND = 1000 };
+enum {
+	CONTEXT_DESC = 0xd,
+	QUEUE_DESC = 0xe,
+	DEVICE_MEMORY_DESC = 0x15,
+	MODULE_DESC = 0x1b,
+	KERNEL_DESC = 0x1d
+};
+
+struct context_desc {
+	uint32_t type;
+	const void *next;
+	uint32_t flags;
+};
+struct memory_desc {
+	uint32_t type;
+	const void *next;
+	uint32_t flags, ordinal;
+};
+struct module_desc {
+	uint32_t type;
+	const void *next;
+	uint32_t format; /* 0: SPIR-V */
+	size_t bytes;
+	const void *module;
+	const char *flags;
+	const void *constants;
+};
+struct kernel_desc {
+	uint32_t type;
+	const void *next;
+	uint32_t flags;
+	const char *name;
+};
+struct groups {
+	uint32_t x, y, z;
+};
+
+#define FUNCTIONS(X)                                                                               \
+	X(zeInit, (uint32_t flags))                                                                \
+	X(zeDriverGet, (uint32_t * count, void **drivers))                                         \
+	X(zeDeviceGet, (void *driver, uint32_t *count, void **devices))                            \
+	X(zeDeviceGetProperties, (void *device, struct sn_ze_device_properties *properties))       \
+	X(zeContextCreate, (void *driver, const struct context_desc *desc, void **context))        \
+	X(zeModuleCreate, (void *context, void *device, const struct module_desc *desc,            \
+			   void **module, void **log))                                             \
+	X(zeKernelCreate, (void *module, const struct kernel_desc *desc, void **kernel))           \
+	X(zeKernelSetGroupSize, (void *kernel, uint32_t x, uint32_t y, uint32_t z))                \
+	X(zeKernelSetArgumentValue,                                                                \
+	  (void *kernel, uint32_t index, size_t bytes, const void *value))                         \
+	X(zeMemAllocDevice, (void *context, const struct memory_desc *desc, size_t bytes,          \
+			     size_t alignment, void *device, void **memory))                       \
+	X(zeMemFree, (void *context, void *memory))                                                \
+	X(zeCommandListCreateImmediate,                                                            \
+	  (void *context, void *device, const struct sn_ze_queue_desc *desc, void **list))         \
+	X(zeCommandListCreate,                                                                     \
+	  (void *context, void *device, const struct sn_ze_list_desc *desc, void **list))          \
+	X(zeCommandListClose, (void *list))                                                        \
+	X(zeCommandListDestroy, (void *list))                                                      \
+	X(zeCommandQueueCreate,                                                                    \
+	  (void *context, void *device, const struct sn_ze_queue_desc *desc, void **queue))        \
+	X(zeCommandQueueExecuteCommandLists,                                                       \
+	  (void *queue, uint32_t count, void **lists, void *fence))                                \
+	X(zeCommandQueueSynchronize, (void *queue, uint64_t timeout))                              \
+	X(zeCommandListAppendLaunchKernel, (void *list, void *kernel, const struct groups *groups, \
+					    void *signal, uint32_t wait_count, void **waits))      \
+	X(zeCommandListAppendMemoryCopy, (void *list, void *to, const void *from, size_t bytes,    \
+					  void *signal, uint32_t wait_count, void **waits))        \
+	X(zeCommandListAppendMemoryFill,                                                           \
+	  (void *list, void *to, const void *pattern, size_t pattern_bytes, size_t bytes,          \
+	   void *signal, uint32_t wait_count, void **waits))                                       \
+	X(zeCommandListAppendBarrier,                                                              \
+	  (void *list, void *signal, uint32_t wait_count, void **waits))                           \
+	X(zeEventPoolCreate, (void *context, const struct sn_ze_event_pool_desc *desc,             \
+			      uint32_t device_count, void **devices, void **pool))                 \
+	X(zeEventCreate, (void *pool, const struct sn_ze_event_desc *desc, void **event))          \
+	X(zeEventHostSynchronize, (void *event, uint64_t timeout))                                 \
+	X(zeEventDestroy, (void *event))                                                           \
+	X(zeEventPoolDestroy, (void *pool))
+
+#define POINTER(name, parameters) sn_ze_result(*name) parameters;
+static struct {
+	FUNCTIONS(POINTER)
+} ze;
+
+static void *device, *context, *module;
+
+__attribute__((noreturn)) static void end(int status, const char *what, unsigned error)
+{
+	if (error)
+		printf("%s: error 0x%x\n", what, error);
+	else
+		puts(what);
+	exit(status);
+}
+
+#define CALL(name, ...)                                                                            \
+	do {                                                                                       \
+		sn_ze_result error = ze.name(__VA_ARGS__);                                         \
+		if (error)                                                                         \
+			end(1, #name, error);                                                      \
+	} while (0)
+
+/* ---- the device ---- */
+
+/* The first driver's devices; how many there are. */
+static uint32_t begin(void **driver, void **devices, uint32_t most)
+{
+	uint32_t driver_count = 1;
+	void *library = dlopen("libze_loader.so.1", RTLD_NOW);
+	if (!library)
+		end(77, "no loader of Level Zero (libze_loader.so.1)", 0);
+#define FIND(name, parameters)                                                                     \
+	ze.name = (sn_ze_result(*) parameters)dlsym(library, #name);                               \
+	if (!ze.name)                                                                              \
+		end(77, "Level Zero's loader lacks " #name, 0);
+	FUNCTIONS(FIND)
+#undef FIND
+	sn_ze_result error = ze.zeInit(0);
+	if (error || ze.zeDriverGet(&driver_count, driver) || !driver_count ||
+	    ze.zeDeviceGet(*driver, &most, devices) || !most)
+		end(77, "no Level Zero device", error);
+	return most;
+}
+
+static int probe(void)
+{
+	void *driver, *devices[64];
+	uint32_t count = begin(&driver, devices, 64);
+	for (uint32_t number = 0; number < count; number++) {
+		struct sn_ze_device_properties properties = {.type = SN_ZE_DEVICE_PROPERTIES};
+		CALL(zeDeviceGetProperties, devices[number], &properties);
+		printf("device %u: %.256s\n", number, properties.name);
+	}
+	return 0;
+}
+
+static void load(void)
+{
+	const struct context_desc context_desc = {.type = CONTEXT_DESC};
+	const struct module_desc module_desc = {
+	    .type = MODULE_DESC, .bytes = sizeof(kernels_spv), .module = kernels_spv};
+	void *driver;
+	begin(&driver, &device, 1);
+	CALL(zeContextCreate, driver, &context_desc, &context);
+	CALL(zeModuleCreate, context, device, &module_desc, &module, NULL);
+}
+
+static void *kernel_of(const char *name)
+{
+	const struct kernel_desc desc = {.type = KERNEL_DESC, .name = name};
+	void *kernel;
+	CALL(zeKernelCreate, module, &desc, &kernel);
+	CALL(zeKernelSetGroupSize, kernel, 64, 1, 1);
+	return kernel;
+}
+
+static float *memory(void)
+{
+	const struct memory_desc desc = {.type = DEVICE_MEMORY_DESC};
+	void *made;
+	CALL(zeMemAllocDevice, context, &desc, BYTES, 64, device, &made);
+	return made;
+}
+
+static void *immediate(void)
+{
+	const struct sn_ze_queue_desc desc = {.type = QUEUE_DESC};
+	void *list;
+	CALL(zeCommandListCreateImmediate, context, device, &desc, &list);
+	return list;
+}
+
+/* Waits until all of a list is done. */
+static void finish(void *list)
+{
+	const struct sn_ze_event_pool_desc pool_desc = {
+	    .type = SN_ZE_EVENT_POOL_DESC, .flags = SN_ZE_POOL_HOST_VISIBLE, .count = 1};
+	const struct sn_ze_event_desc event_desc = {.type = SN_ZE_EVENT_DESC,
+						    .signal = SN_ZE_SCOPE_HOST};
+	void *pool, *event;
+	CALL(zeEventPoolCreate, context, &pool_desc, 0, NULL, &pool);
+	CALL(zeEventCreate, pool, &event_desc, &event);
+	CALL(zeCommandListAppendBarrier, list, event, 0, NULL);
+	CALL(zeEventHostSynchronize, event, UINT64_MAX);
+	CALL(zeEventDestroy, event);
+	CALL(zeEventPoolDestroy, pool);
+}
+
+/* ---- the work ---- */
+
+/* Not inlined, nor a tail call: what is launched is below the line of the macro. Each waits for what is before it in the list. */
+static __attribute__((noinline)) void launch(void *list, void *kernel)
+{
+	const struct groups groups = {COUNT / 64, 1, 1};
+	CALL(zeCommandListAppendLaunchKernel, list, kernel, &groups, NULL, 0, NULL);
+	CALL(zeCommandListAppendBarrier, list, NULL, 0, NULL);
+}
+
+#define LAUNCH(kernel, list, is_captured)                                                          \
+	do {                                                                                       \
+		note(#kernel, __LINE__, 0, is_captured);                                           \
+		launch(list, kernel);                                                              \
+	} while (0)
+
+/* A kernel object keeps the arguments that it was given last, so each use has one of its own. */
+static void *scale_of(float *x)
+{
+	const float factor = 2;
+	void *kernel = kernel_of("scale");
+	CALL(zeKernelSetArgumentValue, kernel, 0, sizeof(x), &x);
+	CALL(zeKernelSetArgumentValue, kernel, 1, sizeof(factor), &factor);
+	return kernel;
+}
+
+static void *add_of(float *x, float *y)
+{
+	void *kernel = kernel_of("add");
+	CALL(zeKernelSetArgumentValue, kernel, 0, sizeof(x), &x);
+	CALL(zeKernelSetArgumentValue, kernel, 1, sizeof(y), &y);
+	return kernel;
+}
+
+struct share {
+	float *x;
+	int times;
+};
+
+/* A list is one thread's. */
+static void *work_in_thread(void *data)
+{
+	struct share *share = data;
+	void *list = immediate(), *scale = scale_of(share->x);
+	for (int i = 0; i < share->times; i++)
+		LAUNCH(scale, list, false);
+	finish(list);
+	CALL(zeCommandListDestroy, list);
+	return NULL;
+}
+
+static void work_in_threads(float *shares_of[THREADS])
+{
+	pthread_t threads[THREADS];
+	struct share shares[THREADS];
+	for (int i = 0; i < THREADS; i++) {
+		shares[i] = (struct share){shares_of[i], 10 * (i + 1)};
+		pthread_create(&threads[i], NULL, work_in_thread, &shares[i]);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* A list that is recorded once and executed often: each operation stands below the line that has appended it. */
+static void replay(float *x, float *y)
+{
+	const struct sn_ze_queue_desc queue_desc = {.type = QUEUE_DESC};
+	const struct sn_ze_list_desc list_desc = {.type = SN_ZE_COMMAND_LIST_DESC};
+	void *queue, *list, *scale = scale_of(x), *add = add_of(x, y);
+	CALL(zeCommandQueueCreate, context, device, &queue_desc, &queue);
+	CALL(zeCommandListCreate, context, device, &list_desc, &list);
+	for (int i = 0; i < 3; i++)
+		LAUNCH(scale, list, true);
+	LAUNCH(add, list, true);
+	CALL(zeCommandListClose, list);
+	for (int i = 0; i < REPLAYS; i++) {
+		CALL(zeCommandQueueExecuteCommandLists, queue, 1, &list, NULL);
+		CALL(zeCommandQueueSynchronize, queue, UINT64_MAX);
+	}
+}
+
+/* What the device computes, as each element begins with 1. */
+static float expected(void)
+{
+	float x = 1, y = 1;
+	for (int i = 0; i < 40; i++)
+		x *= 2;
+	for (int i = 0; i < 15; i++)
+		x += y;
+	for (int thread = 0; thread < THREADS; thread++) {
+		float share = 1;
+		for (int i = 0; i < 10 * (thread + 1); i++)
+			share *= 2;
+		y += share;
+	}
+	for (int i = 0; i < REPLAYS; i++)
+		x = x * 8 + y;
+	return x;
+}
+
+static int work(void)
+{
+	float *host = malloc(BYTES), zero = 0, *x, *y, *shares[THREADS];
+	load();
+	void *list = immediate();
+	for (int i = 0; i < COUNT; i++)
+		host[i] = 1;
+	x = memory();
+	y = memory();
+	note("copy", __LINE__ + 1, BYTES, false);
+	CALL(zeCommandListAppendMemoryCopy, list, x, host, BYTES, NULL, 0, NULL);
+	note("set", __LINE__ + 1, BYTES, false);
+	CALL(zeCommandListAppendMemoryFill, list, y, &zero, sizeof(zero), BYTES, NULL, 0, NULL);
+	CALL(zeCommandListAppendBarrier, list, NULL, 0, NULL);
+	note("copy", __LINE__ + 1, BYTES, false);
+	CALL(zeCommandListAppendMemoryCopy, list, y, x, BYTES, NULL, 0, NULL);
+	for (int i = 0; i < THREADS; i++) {
+		shares[i] = memory();
+		note("copy", __LINE__ + 1, BYTES, false);
+		CALL(zeCommandListAppendMemoryCopy, list, shares[i], host, BYTES, NULL, 0, NULL);
+	}
+	CALL(zeCommandListAppendBarrier, list, NULL, 0, NULL);
+	void *scale = scale_of(x), *add = add_of(x, y);
+	for (int i = 0; i < 40; i++)
+		LAUNCH(scale, list, false);
+	for (int i = 0; i < 15; i++)
+		LAUNCH(add, list, false);
+	finish(list);
+	work_in_threads(shares);
+	for (int i = 0; i < THREADS; i++) {
+		void *add_share = add_of(y, shares[i]);
+		note("add", __LINE__ + 1, 0, false);
+		launch(list, add_share);
+	}
+	finish(list);
+	replay(x, y);
+	note("copy", __LINE__ + 1, BYTES, false);
+	CALL(zeCommandListAppendMemoryCopy, list, host, x, BYTES, NULL, 0, NULL);
+	finish(list);
+	CALL(zeMemFree, context, x);
+	CALL(zeMemFree, context, y);
+	for (int i = 0; i < THREADS; i++)
+		CALL(zeMemFree, context, shares[i]);
+	fprintf(stderr, "result %a expected %a\n", host[COUNT - 1], expected());
+	free(host);
+	print_truth(REPLAYS, 0);
+	return 0;
+}
+
+/* ---- what it costs ---- */
+
+static double now_ns(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static void launch_round(void *list, void *kernel)
+{
+	const struct groups groups = {1, 1, 1};
+	for (int i = 0; i < ROUND; i++)
+		ze.zeCommandListAppendLaunchKernel(list, kernel, &groups, NULL, 0, NULL);
+}
+
+static int measure_launches(int count)
+{
+	double cpu_ns = 0, wall_ns = 0;
+	load();
+	void *list = immediate(), *nothing = kernel_of("nothing");
+	launch_round(list, nothing);
+	finish(list);
+	for (int left = count; left > 0; left -= ROUND) {
+		double cpu = now_ns(CLOCK_THREAD_CPUTIME_ID), wall = now_ns(CLOCK_MONOTONIC);
+		launch_round(list, nothing);
+		cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+		wall_ns += now_ns(CLOCK_MONOTONIC) - wall;
+		finish(list);
+	}
+	printf("%.1f %.1f\n", cpu_ns / count, wall_ns / count);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	if (!strcmp(what, "probe"))
+		return probe();
+	if (!strcmp(what, "work"))
+		return work();
+	if (!strcmp(what, "launch"))
+		return measure_launches(argc > 2 ? atoi(argv[2]) : 10000);
+	fprintf(stderr, "usage: device probe|work|launch COUNT\n");
+	return 129;
+}
