@@ -46,8 +46,8 @@ static int find(struct sonde_causes *causes, const struct sonde_table *table,
 	int result = sn_prior_read(&causes->prior, &table->table, &texts, error);
 	result = result ? result : sn_causal(&causes->causal, &causes->prior, search, error);
 	if (!result)
-		result = sn_fail_code(error,
-				      sn_repeats_find(&causes->causal.repeats, &causes->prior));
+		result =
+		    sn_fail_code(error, sn_repeats_find(&causes->causal.repeats, &causes->prior));
 	return result ? result : write_json(causes, error);
 }
 

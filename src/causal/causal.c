@@ -3,7 +3,7 @@
 #include "causal.h"
 
 #include "screen/screen.h"
-#include "squares.h"
+#include "columns/squares.h"
 
 #include <stdlib.h>
 

@@ -4,12 +4,12 @@
 
 #include "base/intern.h"
 #include "base/sort_by.h"
-#include "aliases.h"
+#include "columns/aliases.h"
 #include "base/vec.h"
 #include "bits.h"
 #include "correlations.h"
 #include "normal.h"
-#include "standard.h"
+#include "columns/standard.h"
 
 #include <math.h>
 

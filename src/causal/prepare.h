@@ -4,7 +4,7 @@
  *
  * A column is left out where it is constant, has too few values, or has about as many categories as rows. Rows that lack a value of what is
  * left are left out; where these are too many, so are the columns with the most gaps. Numbers become the normal quantiles of their ranks,
- * ties the mean of theirs, so that neither units nor outliers count; squares may be added to these (squares.h). Where two columns are one
+ * ties the mean of theirs, so that neither units nor outliers count; squares may be added to these (columns/squares.h). Where two columns are one
  * (|correlation| above 0.999, or categories of other names), the target stands for both, else that of the earlier tier, else the first in the table.
  *
  * A table whose columns are all categories, or whole numbers of at most 20 values, is taken as categories.

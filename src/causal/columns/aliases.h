@@ -2,7 +2,7 @@
 /* Columns that say the same under two names: a time in two units, a counter and its rate. */
 #pragma once
 
-#include "prepare.h"
+#include "causal/prepare.h"
 
 /* Above that two columns are one; of the ranks, so that any rising function of a column is the same. */
 #define SN_ALIAS_CORRELATION 0.999

@@ -2,7 +2,7 @@
 /* Second dimensions of numbers; see squares.h. */
 #include "squares.h"
 
-#include "normal.h"
+#include "causal/normal.h"
 #include "standard.h"
 
 #include <math.h>

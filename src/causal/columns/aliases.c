@@ -4,7 +4,7 @@
 
 #include "base/intern.h"
 #include "base/sort_by.h"
-#include "correlations.h"
+#include "causal/correlations.h"
 
 #include <math.h>
 

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "prepare.h"
+#include "causal/prepare.h"
 
 /* Adds these dimensions to values whose numbers have one, unless there would be more than `most`, or all are categories. 0 or SN_ERR_MEMORY. */
 int sn_squares_add(struct sn_prepared *prepared, uint32_t most);
