@@ -21,8 +21,8 @@
  * significant first.
  */
 #define SN_ORDER_BY(a, b, ...)                                                                     \
-	SN_ORDER_SCAN4(                                                                            \
-	    SN_ORDER_SCAN4(SN_ORDER_SCAN4(SN_ORDER_SCAN4(SN_ORDER_FIELDS(a, b, __VA_ARGS__)))))
+	(SN_ORDER_SCAN4(                                                                           \
+	    SN_ORDER_SCAN4(SN_ORDER_SCAN4(SN_ORDER_SCAN4(SN_ORDER_FIELDS(a, b, __VA_ARGS__))))))
 /* One field, and the rest at the next scan, because a macro is not expanded within itself. */
 #define SN_ORDER_FIELDS(a, b, field, ...)                                                          \
 	SN_ORDER((a)->field, (b)->field)                                                           \

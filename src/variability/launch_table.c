@@ -152,7 +152,7 @@ SN_MERGE_SORT(sort_launches, struct launch, const void *,
 	      (SN_ORDER(b->place, a->place)
 		   ?: SN_ORDER_BY(b, a, start_ns, profile, track, end_ns)) < 0);
 SN_MERGE_SORT(sort_copies, struct copy, const void *,
-	      (SN_ORDER_BY(b, a, place, start_ns, profile, end_ns)) < 0);
+	      SN_ORDER_BY(b, a, place, start_ns, profile, end_ns) < 0);
 
 static int read_window(struct window *window)
 {
