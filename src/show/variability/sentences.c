@@ -35,19 +35,10 @@ SN_SORT_BY(sort_topics, struct topic, const void *,
 	   SN_ORDER(b->weight, a->weight) ?: SN_ORDER(a->group, b->group));
 
 /* "NAME (grid 8x1x1)". */
-struct full_name {
-	char text[400];
-};
-static struct full_name name_of(const struct sn_variability *result,
-				const struct sn_kernel_group *group)
+static struct sn_full_name name_of(const struct sn_variability *result,
+				   const struct sn_kernel_group *group)
 {
-	struct full_name name;
-	struct sn_configuration_text configuration = sn_variability_configuration(group);
-	bool has = *configuration.text;
-	snprintf(name.text, sizeof(name.text), "%s%s%s%s",
-		 sn_variability_group_name(result, group).text, has ? " (" : "", configuration.text,
-		 has ? ")" : "");
-	return name;
+	return sn_variability_full_name(result, group, " (", ")");
 }
 
 static struct sn_number share(double value)

@@ -46,18 +46,16 @@ struct sn_configuration_text sn_variability_configuration(const struct sn_kernel
 	return all;
 }
 
-/* "gemm, grid 8x1x1 block 128x1x1" */
-struct full_name {
-	char text[400];
-};
-static struct full_name full_name(const struct sn_variability *result,
-				  const struct sn_kernel_group *group)
+struct sn_full_name sn_variability_full_name(const struct sn_variability *result,
+					     const struct sn_kernel_group *group, const char *open,
+					     const char *close)
 {
-	struct full_name name;
+	struct sn_full_name name;
 	struct sn_configuration_text configuration = sn_variability_configuration(group);
-	snprintf(name.text, sizeof(name.text), "%s%s%s",
-		 sn_variability_group_name(result, group).text, *configuration.text ? ", " : "",
-		 configuration.text);
+	bool has = *configuration.text;
+	snprintf(name.text, sizeof(name.text), "%s%s%s%s",
+		 sn_variability_group_name(result, group).text, has ? open : "", configuration.text,
+		 has ? close : "");
 	return name;
 }
 
@@ -80,7 +78,7 @@ static void show_groups(const struct sn_variability *result, struct sn_page *pag
 				 sn_value_counts_quantile(&one->durations, 0.5),
 				 sn_value_counts_quantile(&one->durations, 0.99),
 				 (double)(one->outliers.above + one->outliers.below), drift);
-		sn_sheet_text(sheet, full_name(result, one).text);
+		sn_sheet_text(sheet, sn_variability_full_name(result, one, ", ", "").text);
 	}
 	if (result->error > 0)
 		sn_sheet_note(
@@ -250,7 +248,8 @@ static void show_differing(const struct sn_variability *result, struct sn_page *
 				 expm1(difference->high), (double)items[i].at->count,
 				 items[i].at->mean_ns);
 		sn_sheet_text(sheet, result->places[items[i].at->place].name);
-		sn_sheet_text(sheet, full_name(result, items[i].group).text);
+		sn_sheet_text(sheet,
+			      sn_variability_full_name(result, items[i].group, ", ", "").text);
 	}
 	free(items);
 }

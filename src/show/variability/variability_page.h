@@ -20,3 +20,11 @@ struct sn_configuration_text {
 	char text[160];
 };
 struct sn_configuration_text sn_variability_configuration(const struct sn_kernel_group *group);
+
+/* Both: "gemm, grid 8x1x1" with `open` ", " and `close` "". */
+struct sn_full_name {
+	char text[400];
+};
+struct sn_full_name sn_variability_full_name(const struct sn_variability *result,
+					     const struct sn_kernel_group *group, const char *open,
+					     const char *close);
