@@ -57,8 +57,10 @@ void sn_attributes_read(struct sn_attributes *attributes, struct sonde_event_cur
 		bool *is_there = attributes->is_there + w * BLOCK;
 		bool has = attributes->keys[w] != SONDE_NONE &&
 			   sonde_event_cursor_attribute(cursor, attributes->keys[w], &column);
-		for (size_t i = 0; i < count; i++)
-			is_there[i] = has && (!column.is_present || column.is_present[i]);
+		if (has && column.is_present)
+			memcpy(is_there, column.is_present, count * sizeof(*is_there));
+		else
+			memset(is_there, has, count * sizeof(*is_there));
 		if (has)
 			memcpy(attributes->values + w * BLOCK, column.values,
 			       count * sizeof(uint64_t));

@@ -305,13 +305,13 @@ int sn_block_decode_rest(struct sn_block_codec *codec, const struct sn_block_ent
 	return 0;
 }
 
-/* Puts the values of the events that have the attribute where those events are. */
+/* Puts the values of the events that have the attribute, of which there are some, where those events are. */
 static int spread(const unsigned char *bitmap, size_t count, const uint64_t *column,
 		  size_t present_count, uint64_t *values, bool *is_present)
 {
 	size_t taken = 0;
 	for (size_t i = 0; i < count; i++) {
-		is_present[i] = !bitmap || bitmap[i / 8] >> i % 8 & 1;
+		is_present[i] = bitmap[i / 8] >> i % 8 & 1;
 		if (is_present[i] && taken == present_count)
 			return SN_ERR_FORMAT;
 		values[i] = is_present[i] ? column[taken++] : 0;
@@ -319,9 +319,9 @@ static int spread(const unsigned char *bitmap, size_t count, const uint64_t *col
 	return taken == present_count ? 1 : SN_ERR_FORMAT;
 }
 
-/* The head of a column, and its values of those events that have any. */
-static int read_column(struct sn_span *span, size_t count, struct attribute_head *head,
-		       const unsigned char **bitmap, uint64_t *column)
+/* The head of a column, and which events have values. */
+static int read_head(struct sn_span *span, size_t count, struct attribute_head *head,
+		     const unsigned char **bitmap)
 {
 	*bitmap = NULL;
 	if (!sn_span_get(span, head, sizeof(*head)) || head->present_count > count)
@@ -331,7 +331,20 @@ static int read_column(struct sn_span *span, size_t count, struct attribute_head
 		if (!*bitmap)
 			return SN_ERR_FORMAT;
 	}
-	return sn_column_decode(span, column, head->present_count) ? 0 : SN_ERR_FORMAT;
+	return 0;
+}
+
+/* The values behind the head. 1, or SN_ERR_FORMAT. */
+static int read_values(struct sn_span *span, size_t count, const struct attribute_head *head,
+		       const unsigned char *bitmap, uint64_t *values, bool *is_present)
+{
+	uint64_t column[SN_BLOCK_EVENTS];
+	if (!sn_column_decode(span, bitmap ? column : values, head->present_count))
+		return SN_ERR_FORMAT;
+	if (bitmap)
+		return spread(bitmap, count, column, head->present_count, values, is_present);
+	memset(is_present, true, count * sizeof(*is_present));
+	return 1;
 }
 
 int sn_block_attribute(const struct sn_block_rest *rest, uint32_t key, size_t count,
@@ -339,15 +352,15 @@ int sn_block_attribute(const struct sn_block_rest *rest, uint32_t key, size_t co
 {
 	struct sn_span span = rest->columns;
 	for (uint32_t i = 0; i < rest->column_count; i++) {
-		uint64_t column[SN_BLOCK_EVENTS];
 		struct attribute_head head;
 		const unsigned char *bitmap;
-		int result = read_column(&span, count, &head, &bitmap, column);
+		int result = read_head(&span, count, &head, &bitmap);
 		if (result)
 			return result;
 		if (head.key == key)
-			return spread(bitmap, count, column, head.present_count, values,
-				      is_present);
+			return read_values(&span, count, &head, bitmap, values, is_present);
+		if (!sn_column_skip(&span, head.present_count))
+			return SN_ERR_FORMAT;
 	}
 	return 0;
 }
@@ -355,15 +368,14 @@ int sn_block_attribute(const struct sn_block_rest *rest, uint32_t key, size_t co
 int sn_block_attribute_next(struct sn_block_rest *rest, size_t count, uint32_t *key,
 			    uint64_t *values, bool *is_present)
 {
-	uint64_t column[SN_BLOCK_EVENTS];
 	struct attribute_head head;
 	const unsigned char *bitmap;
 	if (!rest->column_count)
 		return 0;
 	rest->column_count--;
-	int result = read_column(&rest->columns, count, &head, &bitmap, column);
+	int result = read_head(&rest->columns, count, &head, &bitmap);
 	if (result)
 		return result;
 	*key = head.key;
-	return spread(bitmap, count, column, head.present_count, values, is_present);
+	return read_values(&rest->columns, count, &head, bitmap, values, is_present);
 }

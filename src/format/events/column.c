@@ -117,6 +117,12 @@ static bool repeats(struct dictionary *dictionary, const uint64_t *values, size_
 	return collect(dictionary, values, looked_at, looked_at / 2);
 }
 
+/* Bytes of a value's place in a dictionary. */
+static unsigned place_width(size_t distinct_count)
+{
+	return distinct_count > 256 ? 2 : 1;
+}
+
 /* What the dictionary of so many values costs: itself, and a byte or two for each value. */
 static bool put_dictionary(const uint64_t *values, size_t count, size_t other_cost,
 			   struct sn_buffer *buffer)
@@ -126,7 +132,7 @@ static bool put_dictionary(const uint64_t *values, size_t count, size_t other_co
 	if (other_cost <= count || !repeats(&dictionary, values, count) ||
 	    !collect(&dictionary, values, count, count / 2))
 		return false;
-	unsigned width = dictionary.count > 256 ? 2 : 1;
+	unsigned width = place_width(dictionary.count);
 	uint64_t base = least(dictionary.keys, dictionary.count);
 	size_t cost;
 	unsigned value_width = measure(dictionary.keys, dictionary.count, base, &cost);
@@ -186,7 +192,7 @@ static bool get_dictionary(struct sn_span *span, const struct head *head, uint64
 	size_t distinct_count = head->distinct_count;
 	if (!distinct_count || distinct_count > SN_COLUMN_MAX ||
 	    !get_planes(span, distinct, distinct_count, head->base, head->width) ||
-	    !get_planes(span, values, count, 0, distinct_count > 256 ? 2 : 1))
+	    !get_planes(span, values, count, 0, place_width(distinct_count)))
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		if (values[i] >= distinct_count)
@@ -211,6 +217,27 @@ bool sn_column_decode(struct sn_span *span, uint64_t *values, size_t count)
 		return get_delta(span, &head, values, count);
 	case DICTIONARY:
 		return get_dictionary(span, &head, values, count);
+	default:
+		return false;
+	}
+}
+
+bool sn_column_skip(struct sn_span *span, size_t count)
+{
+	struct head head;
+	if (!count || count > SN_COLUMN_MAX || !sn_span_get(span, &head, sizeof(head)) ||
+	    head.width > sizeof(uint64_t))
+		return false;
+	switch (head.encoding) {
+	case CONSTANT:
+		return true;
+	case PLAIN:
+		return sn_span_next(span, count * head.width);
+	case DELTA:
+		return sn_span_next(span, sizeof(uint64_t) + (count - 1) * head.width);
+	case DICTIONARY:
+		return sn_span_next(span, (size_t)head.distinct_count * head.width +
+					      count * place_width(head.distinct_count));
 	default:
 		return false;
 	}

@@ -27,3 +27,5 @@ void sn_column_encode(const uint64_t *values, size_t count, struct sn_buffer *bu
 
 /* Takes a column of `count` values off the span; false where it is damaged. */
 bool sn_column_decode(struct sn_span *span, uint64_t *values, size_t count);
+/* Takes it off without decoding it; false where it is cut. */
+bool sn_column_skip(struct sn_span *span, size_t count);

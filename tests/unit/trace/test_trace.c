@@ -38,9 +38,13 @@ static size_t round_trip(const uint64_t *values, size_t count)
 	assert_true(sn_column_decode(&span, got, count));
 	assert_int_equal(span.count, 0);
 	assert_memory_equal(got, values, count * sizeof(*values));
+	struct sn_span skipped = {buffer.bytes, buffer.count};
+	assert_true(sn_column_skip(&skipped, count));
+	assert_int_equal(skipped.count, 0);
 	for (size_t cut = 0; cut < buffer.count; cut++) {
-		struct sn_span shorter = {buffer.bytes, cut};
+		struct sn_span shorter = {buffer.bytes, cut}, skipping = shorter;
 		assert_false(sn_column_decode(&shorter, got, count));
+		assert_false(sn_column_skip(&skipping, count));
 	}
 	size_t bytes = buffer.count;
 	sn_buffer_release(&buffer);
