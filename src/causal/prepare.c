@@ -24,6 +24,8 @@ struct preparing {
 	struct sn_prepared *prepared;
 	const struct sn_causal_table *table;
 	const struct sn_prepare_options *options;
+	size_t asked;	    /* rows that have the target, or all */
+	size_t *missing;    /* among these, of each column */
 	bool *is_left;	    /* out, of each column */
 	uint32_t *by_value; /* room: places of `rows` in the order of a column */
 	size_t left_capacity;
@@ -52,6 +54,34 @@ static int leave(struct preparing *preparing, struct sn_left_column left)
 	return sn_vec_push(&prepared->left, &preparing->left_capacity, &prepared->left_count, left);
 }
 
+/* ---- rows that say nothing of the target ---- */
+
+static bool has_target(const struct preparing *preparing, size_t row)
+{
+	uint32_t target = preparing->options->target;
+	return target == UINT32_MAX || !isnan(preparing->table->columns[target].values[row]);
+}
+
+static int keep_asked(struct preparing *preparing, struct sn_error *error)
+{
+	const struct sn_causal_table *table = preparing->table;
+	for (size_t row = 0; row < table->row_count; row++)
+		if (has_target(preparing, row))
+			preparing->prepared->kept_rows[preparing->asked++] = (uint32_t)row;
+	preparing->prepared->rows = preparing->asked;
+	if (!preparing->asked && table->row_count)
+		return sn_fail(error, SN_ERR_ARGUMENT,
+			       "'%s' has no value in any row: there is nothing to explain",
+			       table->columns[preparing->options->target].name);
+	for (uint32_t number = 0; number < table->column_count; number++) {
+		const struct sn_causal_column *column = &table->columns[number];
+		for (size_t row = 0; column->missing && row < preparing->asked; row++)
+			preparing->missing[number] +=
+			    isnan(column->values[preparing->prepared->kept_rows[row]]);
+	}
+	return 0;
+}
+
 /* ---- columns that say nothing ---- */
 
 /* Among the rows that are kept. */
@@ -74,12 +104,12 @@ static bool has_too_many_levels(const struct sn_causal_column *column, size_t ro
 }
 
 /* Why a column says nothing among the rows that are kept, or -1. */
-static int why_left(const struct preparing *preparing, const struct sn_causal_column *column)
+static int why_left(const struct preparing *preparing, uint32_t number)
 {
-	size_t rows = preparing->table->row_count;
+	const struct sn_causal_column *column = &preparing->table->columns[number];
 	if (is_constant(preparing, column))
 		return SN_LEFT_CONSTANT;
-	if ((double)column->missing > SPARSE_PART * (double)rows)
+	if ((double)preparing->missing[number] > SPARSE_PART * (double)preparing->asked)
 		return SN_LEFT_SPARSE;
 	if (column->levels && has_too_many_levels(column, preparing->prepared->rows))
 		return SN_LEFT_DISTINCT;
@@ -88,10 +118,9 @@ static int why_left(const struct preparing *preparing, const struct sn_causal_co
 
 static int refuse_target(const struct sn_causal_column *target, int why, struct sn_error *error)
 {
-	static const char *const whys[] = {
-	    [SN_LEFT_CONSTANT] = "has one value in all rows",
-	    [SN_LEFT_SPARSE] = "lacks its value in more than a fifth of the rows",
-	    [SN_LEFT_DISTINCT] = "is text that differs in most rows"};
+	static const char *const whys[] = {[SN_LEFT_CONSTANT] = "has one value in all rows",
+					   [SN_LEFT_DISTINCT] =
+					       "is text that differs in most rows"};
 	return sn_fail(error, SN_ERR_ARGUMENT, "'%s' %s: there is nothing to explain", target->name,
 		       whys[why]);
 }
@@ -101,7 +130,7 @@ static int leave_what_says_nothing(struct preparing *preparing, struct sn_error 
 	int result = 0;
 	for (uint32_t number = 0; !result && number < preparing->table->column_count; number++) {
 		const struct sn_causal_column *column = &preparing->table->columns[number];
-		int why = preparing->is_left[number] ? -1 : why_left(preparing, column);
+		int why = preparing->is_left[number] ? -1 : why_left(preparing, number);
 		if (why < 0)
 			continue;
 		if (number == preparing->options->target)
@@ -134,10 +163,10 @@ static uint32_t find_most_gaps(const struct preparing *preparing)
 {
 	uint32_t most = UINT32_MAX;
 	for (uint32_t number = 0; number < preparing->table->column_count; number++) {
-		size_t missing = preparing->table->columns[number].missing;
+		size_t missing = preparing->missing[number];
 		if (preparing->is_left[number] || number == preparing->options->target || !missing)
 			continue;
-		if (most == UINT32_MAX || missing > preparing->table->columns[most].missing)
+		if (most == UINT32_MAX || missing > preparing->missing[most])
 			most = number;
 	}
 	return most;
@@ -145,7 +174,7 @@ static uint32_t find_most_gaps(const struct preparing *preparing)
 
 static int leave_gaps(struct preparing *preparing, struct sn_error *error)
 {
-	double wanted = WHOLE_PART * (double)preparing->table->row_count;
+	double wanted = WHOLE_PART * (double)preparing->asked;
 	int result = 0;
 	uint32_t most;
 	keep_whole_rows(preparing);
@@ -414,10 +443,8 @@ static int refuse_few(const struct preparing *preparing, struct sn_error *error)
 static int prepare(struct preparing *preparing, struct sn_error *error)
 {
 	struct sn_prepared *prepared = preparing->prepared;
-	prepared->rows = preparing->table->row_count;
-	for (size_t row = 0; row < prepared->rows; row++)
-		preparing->prepared->kept_rows[row] = (uint32_t)row;
 	int result = sn_correlations_load(error);
+	result = result ? result : keep_asked(preparing, error);
 	result = result ? result : leave_what_says_nothing(preparing, error);
 	result = result ? result : leave_gaps(preparing, error);
 	/* what varied in the rows that were left out alone */
@@ -495,12 +522,15 @@ int sn_prepare(struct sn_prepared *prepared, const struct sn_causal_table *table
 	if (table->row_count > UINT32_MAX)
 		return sn_fail(error, SN_ERR_ARGUMENT, "more than 4,294,967,295 rows");
 	preparing.is_left = calloc(table->column_count + 1, sizeof(*preparing.is_left));
+	preparing.missing = calloc(table->column_count + 1, sizeof(*preparing.missing));
 	prepared->kept_rows = malloc((table->row_count + 1) * sizeof(*prepared->kept_rows));
 	preparing.by_value = malloc((table->row_count + 1) * sizeof(*preparing.by_value));
-	int result = preparing.is_left && prepared->kept_rows && preparing.by_value
-			 ? prepare(&preparing, error)
-			 : sn_fail_memory(error);
+	int result =
+	    preparing.is_left && preparing.missing && prepared->kept_rows && preparing.by_value
+		? prepare(&preparing, error)
+		: sn_fail_memory(error);
 	free(preparing.is_left);
+	free(preparing.missing);
 	free(preparing.by_value);
 	return result;
 }

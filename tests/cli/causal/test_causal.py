@@ -246,6 +246,22 @@ def test_columns_that_say_nothing(sonde, tmp_path, text_of):
     assert "12 of 600 rows are left out, as they lack a value." in text
 
 
+def test_rows_without_the_target_say_nothing_of_it(sonde, tmp_path, text_of):
+    """Of most launches there is no value, and another column is there in these alone."""
+    columns = chain(1500)
+    has = np.arange(1500) % 3 == 0
+    there = {name: [value if one else "" for value, one in zip(values, has, strict=True)] for name, values in columns.items()}
+    options = ("--target", "time", "--tier", "size", "--format", "json")
+    whole = json.loads(sonde("causal", write(tmp_path / "whole.csv", {name: values[has] for name, values in columns.items()}), *options).out)
+    sparse = write(tmp_path / "sparse.csv", columns | {"time": there["time"], "bytes": there["bytes"]})
+    found = json.loads(sonde("causal", sparse, *options).out)
+    assert found["rows"] == 500 and found["edges"] == whole["edges"] and found["causes"] == whole["causes"]
+    assert "1000 of 1500 rows are left out, as they lack a value." in text_of(sparse, "--target", "time")
+    gone = write(tmp_path / "gone.csv", columns | {"time": [""] * 1500})
+    result = sonde("causal", gone, "--target", "time")
+    assert result.status == 128 and "'time' has no value in any row: there is nothing to explain" in result.err
+
+
 def test_whole_table(tmp_path, text_of):
     text = text_of(write(tmp_path / "t.csv", chain()), "--target", "time")
     assert "columns are compared" not in text and "rows are left out" not in text
