@@ -108,6 +108,10 @@ struct sonde_target_cause {
 	const char *cause; /* name of a column, owned by the table */
 	double frequency;  /* part of the samples that have a way to the target */
 	struct sonde_effect effect;
+	/* By double machine learning, for one standard deviation of the cause: in the target's unit,
+	 * with the 95 % interval. NaN where the target is a category, the cause one of more than
+	 * two levels, or it cannot be identified. */
+	double change, change_low, change_high;
 };
 
 struct sonde_causes;

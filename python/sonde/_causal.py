@@ -111,6 +111,11 @@ class Cause:
     cause: str
     frequency: float  # part of the samples that have a way to the target
     effect: Effect
+    # For one standard deviation of the cause, in the target's unit, by double machine learning, and its 95 % interval.
+    # None where the target is a category, the cause one of more than two levels, or it cannot be identified.
+    change: float | None
+    change_low: float | None
+    change_high: float | None
 
 
 @dataclass(frozen=True)
@@ -135,6 +140,12 @@ def _edge(found: Mapping[str, Any]) -> Edge:
     return Edge(from_=found["from"], effect=_effect(found), **{name: found[name] for name in own})
 
 
+def _cause(found: Mapping[str, Any]) -> Cause:
+    adjusted = found["adjusted"] or {}
+    change = (adjusted.get(name) for name in ("change", "change_low", "change_high"))
+    return Cause(found["cause"], found["frequency"], _effect(found), *change)
+
+
 class CausalGraph:
     """What `causal` found. `json` has all of it, as `sonde causal --format json` prints it (docs/format/causal.md)."""
 
@@ -146,7 +157,7 @@ class CausalGraph:
         self.nodes: list[str] = self.json["nodes"]
         self.edges = [_edge(found) for found in self.json["edges"]]
         self.target: str | None = self.json["target"]
-        self.causes = [Cause(found["cause"], found["frequency"], _effect(found)) for found in self.json["causes"]]
+        self.causes = [_cause(found) for found in self.json["causes"]]
         self.sentences: list[str] = self.json["sentences"]
 
     def expect(self, column: str, value: object) -> Expectation:

@@ -124,8 +124,11 @@ bool sonde_causes_target(const struct sonde_causes *causes, uint32_t number,
 	if (number >= causal->found.total_count)
 		return false;
 	const struct sn_target_cause *found = &causal->found.totals[number];
-	*cause = (struct sonde_target_cause){name_of(causal, found->from), found->frequency,
-					     public_effect(&found->effect)};
+	const struct sn_adjusted_cause *adjusted =
+	    causal->adjusted ? causal->adjusted + number : &sn_not_adjusted;
+	*cause = (struct sonde_target_cause){name_of(causal, found->from),  found->frequency,
+					     public_effect(&found->effect), adjusted->change,
+					     adjusted->change_low,	    adjusted->change_high};
 	return true;
 }
 

@@ -9,6 +9,7 @@
 
 void sn_causal_release(struct sn_causal *causal)
 {
+	free(causal->adjusted);
 	sn_pc_release(&causal->second);
 	sn_non_normal_release(&causal->non_normal);
 	sn_discovery_release(&causal->found);
@@ -50,7 +51,10 @@ static int discover(struct sn_causal *causal, const struct sn_prior *prior,
 		return refuse_many(dimensions, error);
 	int result = know(causal, prior, options, is_set, error);
 	if (!result && causal->target != UINT32_MAX && dimensions > SN_SCREEN_ABOVE) {
-		result = sn_fail_code(error, sn_screen(&causal->prepared, options, &chosen));
+		result = sn_fail_code(error, sn_squares_add_of(&causal->prepared, causal->target));
+		if (!result)
+			result =
+			    sn_fail_code(error, sn_screen(&causal->prepared, options, &chosen));
 		result = result ? result : know(causal, prior, options, is_set, error);
 		options->chosen = chosen;
 	}
@@ -78,6 +82,9 @@ int sn_causal(struct sn_causal *causal, const struct sn_prior *prior,
 	bool *is_set = calloc(causal->prepared.count + 1, sizeof(*is_set));
 	result = is_set ? discover(causal, prior, &options, is_set, error) : sn_fail_memory(error);
 	free(is_set);
+	result = result
+		     ? result
+		     : sn_adjusted_find(&causal->adjusted, causal, prior, options.threads, error);
 	if (!result)
 		result =
 		    sn_fail_code(error, sn_second_opinion(&causal->second, &causal->prepared,

@@ -2,6 +2,7 @@
 /* All of it: from a table of observations and what is known of it to a graph, effects, and what they are to be held against. */
 #pragma once
 
+#include "adjusted.h"
 #include "baselines.h"
 #include "discover.h"
 #include "prior.h"
@@ -21,7 +22,8 @@ struct sn_causal {
 	uint32_t samples;
 	struct sn_discovery found;
 	struct sn_non_normal non_normal;
-	struct sn_pc second; /* opinion on the graph */
+	struct sn_adjusted_cause *adjusted; /* of found.totals; NULL without a target of numbers */
+	struct sn_pc second;		    /* opinion on the graph */
 	struct sn_baseline baselines[SN_BASELINES];
 	struct sn_repeats
 	    repeats; /* of the target, for whoever calls sn_repeats_find(); freed with the rest */

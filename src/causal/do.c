@@ -2,8 +2,7 @@
 /* Expected changes; see do.h. */
 #include "do.h"
 
-#include "effect/adjustment.h"
-#include "effect/double_ml.h"
+#include "held.h"
 #include "levels.h"
 
 #include <math.h>
@@ -16,9 +15,8 @@ struct asking {
 	const struct sn_prior *prior;
 	uint32_t variable;
 	double value; /* a number, or the number of a level */
-	double
-	    *values; /* of the cause, the target, then what is held: of each row that is compared */
-	struct sn_effect_column *held;
+	struct sn_effect_question question;
+	double *cause; /* the question's values of it */
 };
 
 void sn_do_release(struct sn_do *asked)
@@ -77,97 +75,12 @@ static int find_value(struct asking *asking, const char *text, struct sn_error *
 	return 0;
 }
 
-/* ---- what has to be held ---- */
-
-static bool leads_to_target(const struct sn_causal *causal, uint32_t variable)
-{
-	for (uint32_t number = 0; number < causal->found.total_count; number++)
-		if (causal->found.totals[number].from == variable)
-			return true;
-	return false;
-}
-
-static bool is_set(const struct asking *asking, uint32_t variable)
-{
-	return sn_prior_is_set(asking->prior, asking->causal->prepared.columns[variable]);
-}
-
-/* Of the graph, into a row of bits; the status in the answer. */
-static int find_held(struct asking *asking, uint64_t *held)
-{
-	const struct sn_causal *causal = asking->causal;
-	int found = sn_adjustment_find(&causal->found.graph, &causal->knowledge, asking->variable,
-				       causal->target, SN_ADJUSTMENT_PARENTS, held);
-	if (found < 0)
-		return found;
-	if (found == SN_ADJUSTMENT_NO_EFFECT)
-		asking->asked->status = SN_DO_NO_EFFECT;
-	else if (found == SN_ADJUSTMENT_UNDETERMINED)
-		asking->asked->status = SN_DO_UNDETERMINED;
-	for (uint32_t variable = 0; variable < causal->prepared.count; variable++)
-		if (variable != asking->variable && is_set(asking, asking->variable) &&
-		    is_set(asking, variable) && leads_to_target(causal, variable))
-			sn_bits_add(held, variable);
-	return 0;
-}
-
-static int keep_held(struct asking *asking)
-{
-	const struct sn_pdag *graph = &asking->causal->found.graph;
-	struct sn_do *asked = asking->asked;
-	uint64_t *held = calloc(graph->words + 1, sizeof(*held));
-	asked->held = malloc((graph->count + 1) * sizeof(*asked->held));
-	int result = held && asked->held ? find_held(asking, held) : SN_ERR_MEMORY;
-	for (uint32_t variable = 0; !result && variable < graph->count; variable++)
-		if (sn_bits_has(held, variable))
-			asked->held[asked->held_count++] = variable;
-	free(held);
-	return result;
-}
-
 /* ---- the estimate ---- */
-
-static struct sn_effect_column take_column(const struct asking *asking, uint32_t variable,
-					   double *values)
-{
-	const struct sn_prepared *prepared = &asking->causal->prepared;
-	const struct sn_causal_column *column = column_of(asking, variable);
-	for (size_t row = 0; row < prepared->rows; row++)
-		values[row] = column->values[prepared->kept_rows[row]];
-	return (struct sn_effect_column){values, column->levels};
-}
-
-static int make_question(struct asking *asking, struct sn_effect_question *question)
-{
-	const struct sn_causal *causal = asking->causal;
-	const struct sn_do *asked = asking->asked;
-	size_t rows = causal->prepared.rows;
-	asking->values = malloc((asked->held_count + 2) * rows * sizeof(*asking->values) + 1);
-	asking->held = calloc(asked->held_count + 1, sizeof(*asking->held));
-	if (!asking->values || !asking->held)
-		return SN_ERR_MEMORY;
-	for (uint32_t number = 0; number < asked->held_count; number++)
-		asking->held[number] =
-		    take_column(asking, asked->held[number], asking->values + (number + 2) * rows);
-	*question = (struct sn_effect_question){
-	    .rows = rows,
-	    .cause = take_column(asking, asking->variable, asking->values),
-	    .target = take_column(asking, causal->target, asking->values + rows),
-	    .adjustment = asking->held,
-	    .adjustment_count = asked->held_count,
-	    .seed = SN_CAUSAL_SEED};
-	return 0;
-}
 
 static void keep_estimate(struct sn_do *asked, enum sn_effect_status status,
 			  const struct sn_estimate *change)
 {
-	static const enum sn_do_status statuses[] = {[SN_EFFECT_FOUND] = SN_DO_FOUND,
-						     [SN_EFFECT_FEW] = SN_DO_FEW,
-						     [SN_EFFECT_CONSTANT] = SN_DO_NO_EFFECT,
-						     [SN_EFFECT_DETERMINED] = SN_DO_DETERMINED,
-						     [SN_EFFECT_NO_OVERLAP] = SN_DO_NO_OVERLAP};
-	asked->status = statuses[status];
+	asked->status = sn_do_status_of(status);
 	if (status != SN_EFFECT_FOUND)
 		return;
 	asked->change = change->value;
@@ -176,11 +89,12 @@ static void keep_estimate(struct sn_do *asked, enum sn_effect_status status,
 }
 
 /* The values as levels, ascending; false where they are too many, or this one is none of them. */
-static bool as_levels(struct asking *asking, struct sn_effect_question *question)
+static bool as_levels(struct asking *asking)
 {
+	struct sn_effect_question *question = &asking->question;
 	uint8_t *levels = malloc(question->rows + 1);
 	uint32_t count = 0, wanted = UINT32_MAX;
-	if (!levels || sn_levels(asking->values, question->rows, levels, &count)) {
+	if (!levels || sn_levels(asking->cause, question->rows, levels, &count)) {
 		free(levels);
 		return false;
 	}
@@ -189,7 +103,7 @@ static bool as_levels(struct asking *asking, struct sn_effect_question *question
 	for (uint32_t level = 0; level < count; level++)
 		first[level] = NAN;
 	for (size_t row = 0; row < question->rows; row++) {
-		double value = asking->values[row];
+		double value = asking->cause[row];
 		if (isnan(first[levels[row]]))
 			first[levels[row]] = value;
 		is_exact &= first[levels[row]] == value;
@@ -198,7 +112,7 @@ static bool as_levels(struct asking *asking, struct sn_effect_question *question
 	}
 	bool fits = is_exact && wanted != UINT32_MAX;
 	for (size_t row = 0; fits && row < question->rows; row++)
-		asking->values[row] = levels[row];
+		asking->cause[row] = levels[row];
 	free(levels);
 	if (!fits)
 		return false;
@@ -207,9 +121,9 @@ static bool as_levels(struct asking *asking, struct sn_effect_question *question
 	return true;
 }
 
-static int estimate_level(struct asking *asking, const struct sn_effect_question *question,
-			  struct sn_error *error)
+static int estimate_level(struct asking *asking, struct sn_error *error)
 {
+	const struct sn_effect_question *question = &asking->question;
 	struct sn_what_if_level *levels = calloc(question->cause.levels, sizeof(*levels));
 	int result = levels ? sn_what_if(levels, question, error) : sn_fail_memory(error);
 	if (!result) {
@@ -220,11 +134,10 @@ static int estimate_level(struct asking *asking, const struct sn_effect_question
 	return result;
 }
 
-static int estimate_line(struct asking *asking, const struct sn_effect_question *question,
-			 struct sn_error *error)
+static int estimate_line(struct asking *asking, struct sn_error *error)
 {
 	struct sn_adjusted_effect effect;
-	int result = sn_adjusted_effect_estimate(&effect, question, error);
+	int result = sn_adjusted_effect_estimate(&effect, &asking->question, error);
 	if (result)
 		return result;
 	struct sn_estimate change = sn_adjusted_effect_at(&effect, asking->value);
@@ -240,17 +153,13 @@ static int estimate_line(struct asking *asking, const struct sn_effect_question 
 
 static int estimate(struct asking *asking, struct sn_error *error)
 {
-	struct sn_effect_question question;
-	int result = sn_fail_code(error, make_question(asking, &question));
-	if (result)
-		return result;
+	const struct sn_effect_question *question = &asking->question;
 	double sum = 0;
-	for (size_t row = 0; row < question.rows; row++)
-		sum += question.target.values[row];
-	asking->asked->mean = sum / (double)question.rows;
-	return question.cause.levels || as_levels(asking, &question)
-		   ? estimate_level(asking, &question, error)
-		   : estimate_line(asking, &question, error);
+	for (size_t row = 0; row < question->rows; row++)
+		sum += question->target.values[row];
+	asking->asked->mean = sum / (double)question->rows;
+	return question->cause.levels || as_levels(asking) ? estimate_level(asking, error)
+							   : estimate_line(asking, error);
 }
 
 int sn_causal_do(struct sn_do *asked, const struct sn_causal *causal, const struct sn_prior *prior,
@@ -263,10 +172,21 @@ int sn_causal_do(struct sn_do *asked, const struct sn_causal *causal, const stru
 			       "'%s': what would change is told of a --target of numbers", text);
 	int result = find_column(&asking, text, error);
 	result = result ? result : find_value(&asking, text, error);
-	result = result ? result : sn_fail_code(error, keep_held(&asking));
-	if (!result && asked->status == SN_DO_FOUND)
-		result = estimate(&asking, error);
-	free(asking.values);
-	free(asking.held);
+	if (result)
+		return result;
+	struct sn_held held;
+	result = sn_fail_code(error, sn_held_find(&held, causal, prior, asking.variable));
+	asked->status = held.status;
+	asked->held = held.variables;
+	asked->held_count = held.count;
+	if (!result && held.status == SN_DO_FOUND) {
+		struct sn_held_question question;
+		result = sn_fail_code(
+		    error, sn_held_question_init(&question, causal, asking.variable, &held));
+		asking.question = question.asked;
+		asking.cause = question.values;
+		result = result ? result : estimate(&asking, error);
+		sn_held_question_release(&question);
+	}
 	return result;
 }

@@ -10,16 +10,7 @@
 #pragma once
 
 #include "causal.h"
-
-enum sn_do_status {
-	SN_DO_FOUND,
-	SN_DO_NO_EFFECT,    /* the graph has no way from the column to the target */
-	SN_DO_UNDETERMINED, /* the direction of an edge at the column is not known */
-	SN_DO_NO_OVERLAP,   /* what is held hardly ever leaves the column that value */
-	SN_DO_DETERMINED,   /* what is held determines the column */
-	SN_DO_FEW,	    /* rows with that value */
-	SN_DO_BEYOND,	    /* no row has a value as small or as large */
-};
+#include "held.h"
 
 struct sn_do {
 	uint32_t column;

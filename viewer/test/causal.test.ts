@@ -11,6 +11,7 @@ const plain = (text: string): string => text.replace(/[\u2009\u202f\u00a0]/g, ' 
 const edge = (from: string, to: string, directed = true, share: number | null = 0.1): Edge =>
 	({ from, to, directed, effect: 0.4, effect_low: 0.31, effect_high: 0.5, frequency: 0.97, share });
 const graph: Graph = {
+	target: null, causes: [],
 	nodes: ['a', 'b', 'c', 'd', 'e'],
 	edges: [edge('a', 'b'), edge('b', 'c', true, 0.5), edge('c', 'd'), edge('a', 'e'), edge('e', 'c', false, null)],
 	undetermined: ['x', { from: 'a', to: 'b', directed: false, why: 'too few rows' }],
@@ -59,10 +60,21 @@ test('tables: edges, baselines beside them, what is undetermined', () => {
 	const [, counted] = sheetsOf({ ...causes, graph: { ...causes.graph!, baselines: beside } });
 	assert.deepEqual(counted!.columns.map(({ head }) => head), ['graph', 'edges', 'same pairs', 'score']);
 	assert.deepEqual(counted!.rows, [['found', 3, 3, 10], ['empty', 0, 0, 0]]);
-	const nothing = sheetsOf({ ...causes, graph: { nodes: ['a'], edges: [], undetermined: [], baselines: {} } });
+	const nothing = sheetsOf({ ...causes, graph: { target: null, causes: [], nodes: ['a'], edges: [], undetermined: [], baselines: {} } });
 	assert.match(nothing[0]!.notes[0]!, /Nothing found/);
 	assert.deepEqual(nothing[1]!.rows, [['none']]);
 	assert.deepEqual(sheetsOf({ ...causes, graph: null }), []);
+});
+
+test('tables: what the target depends on', () => {
+	const cause = { cause: 'a', effect: 0.8, effect_low: 0.7, effect_high: 0.9, frequency: 1, share: 0.6, adjusted: { change: 12.5, change_low: 11, change_high: 14 } };
+	const text = { cause: 'kind', effect: null, effect_low: null, effect_high: null, frequency: 0.5, share: 0.1, adjusted: { change: null, change_low: null, change_high: null } };
+	const [found] = sheetsOf({ ...causes, graph: { ...graph, target: 'time', causes: [cause, text] } });
+	assert.equal(found!.title, 'what time depends on');
+	assert.deepEqual(found!.rows, [['a', 0.6, '+0.8', '+0.7 to +0.9', '+12.5', '+11 to +14', 1], ['kind', 0.1, 'no sign', '', '', '', 0.5]]);
+	assert.equal(found!.notes.length, 2);
+	const older = sheetsOf({ ...causes, graph: { ...graph, target: 'time', causes: [{ ...cause, adjusted: null }] } })[0]!;
+	assert.deepEqual([older.rows[0], older.notes.length], [['a', 0.6, '+0.8', '+0.7 to +0.9', 1], 1]);
 });
 
 test('tables: kernels by what the JSON has', () => {

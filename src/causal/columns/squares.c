@@ -46,30 +46,43 @@ static double deviate(const double *rank, const double *squared, const double *o
 	return squares > 0 ? fabs(sum) / sqrt(squares) : 0;
 }
 
+/* The dimensions of which a square may say something. */
+struct others {
+	uint32_t first, end;
+};
+
 static bool says_something(const struct sn_prepared *prepared, uint32_t variable,
-			   const double *squared, double least)
+			   const struct others *others, const double *squared, double least)
 {
-	uint32_t own = prepared->first[variable], dimensions = prepared->first[prepared->count];
+	uint32_t own = prepared->first[variable];
 	const double *values = prepared->values;
 	size_t rows = prepared->rows;
-	for (uint32_t other = 0; other < dimensions; other++)
+	for (uint32_t other = others->first; other < others->end; other++)
 		if (other != own &&
 		    deviate(values + own * rows, squared, values + other * rows, rows) > least)
 			return true;
 	return false;
 }
 
-/* The variables whose square says something. Their number. */
-static uint32_t find(const struct sn_prepared *prepared, double *squared, bool *has_square)
+/* A number without a square. */
+static bool may_have_square(const struct sn_prepared *prepared, uint32_t variable)
 {
-	double pairs = (double)prepared->count * prepared->first[prepared->count];
+	return prepared->is_ordered[variable] &&
+	       prepared->first[variable + 1] - prepared->first[variable] == 1;
+}
+
+/* The variables whose square says something. Their number. */
+static uint32_t find(const struct sn_prepared *prepared, const struct others *others,
+		     double *squared, bool *has_square)
+{
+	double pairs = (double)prepared->count * (others->end - others->first);
 	double least = sn_normal_quantile(1 - PROBABILITY / 2 / pairs);
 	uint32_t count = 0;
 	for (uint32_t variable = 0; variable < prepared->count; variable++) {
 		const double *rank = prepared->values + prepared->first[variable] * prepared->rows;
-		has_square[variable] = prepared->is_ordered[variable] &&
+		has_square[variable] = may_have_square(prepared, variable) &&
 				       square(rank, prepared->rows, squared) &&
-				       says_something(prepared, variable, squared, least);
+				       says_something(prepared, variable, others, squared, least);
 		count += has_square[variable];
 	}
 	return count;
@@ -96,17 +109,31 @@ static int insert(struct sn_prepared *prepared, const bool *has_square, uint32_t
 	return 0;
 }
 
-int sn_squares_add(struct sn_prepared *prepared, uint32_t most)
+static int add(struct sn_prepared *prepared, const struct others *others, uint32_t most)
 {
-	if (prepared->is_discrete || prepared->first[prepared->count] >= most)
-		return 0;
 	double *squared = malloc(prepared->rows * sizeof(*squared) + 1);
 	bool *has_square = malloc(prepared->count + 1);
 	int result = squared && has_square ? 0 : SN_ERR_MEMORY;
-	uint32_t count = result ? 0 : find(prepared, squared, has_square);
+	uint32_t count = result ? 0 : find(prepared, others, squared, has_square);
 	if (count && prepared->first[prepared->count] + count <= most)
 		result = insert(prepared, has_square, count);
 	free(squared);
 	free(has_square);
 	return result;
+}
+
+int sn_squares_add(struct sn_prepared *prepared, uint32_t most)
+{
+	uint32_t dimensions = prepared->first[prepared->count];
+	if (prepared->is_discrete || dimensions >= most)
+		return 0;
+	return add(prepared, &(struct others){0, dimensions}, most);
+}
+
+int sn_squares_add_of(struct sn_prepared *prepared, uint32_t target)
+{
+	if (prepared->is_discrete)
+		return 0;
+	return add(prepared, &(struct others){prepared->first[target], prepared->first[target + 1]},
+		   UINT32_MAX);
 }

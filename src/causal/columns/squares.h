@@ -11,5 +11,7 @@
 
 #include "causal/prepare.h"
 
-/* Adds these dimensions to values whose numbers have one, unless there would be more than `most`, or all are categories. 0 or SN_ERR_MEMORY. */
+/* Adds these dimensions to numbers that have none yet, unless there would be more than `most`, or all are categories. 0 or SN_ERR_MEMORY. */
 int sn_squares_add(struct sn_prepared *prepared, uint32_t most);
+/* The same for those that say something of the target, however many: before it is decided which of thousands are compared with it. */
+int sn_squares_add_of(struct sn_prepared *prepared, uint32_t target);

@@ -172,26 +172,43 @@ static void add_interval(struct sn_sheet *sheet, const struct sn_effect *effect)
 
 static void show_totals(const struct sn_causal *causal, struct sn_page *page)
 {
-	static const struct sn_column columns[] = {{"share", "share", "ratio"},
+	static const struct sn_column effects[] = {{"share", "share", "ratio"},
 						   {"effect", "effect", "1"},
 						   {"low", "from", "1"},
-						   {"high", "to", "1"},
-						   {"frequency", "found in", "ratio"},
-						   {"cause", "cause", ""}};
+						   {"high", "to", "1"}},
+				      changes[] = {{"change", "change", "1"},
+						   {"change_low", "at least", "1"},
+						   {"change_high", "at most", "1"}},
+				      last[] = {{"frequency", "found in", "ratio"},
+						{"cause", "cause", ""}};
 	const struct sn_discovery *found = &causal->found;
+	const struct sn_adjusted_cause *adjusted = causal->adjusted;
 	if (causal->target == UINT32_MAX || !found->total_count)
 		return;
-	struct sn_sheet *sheet = sn_page_table(page, "causes", columns, "What %s depends on",
-					       name_of(causal, causal->target));
+	const char *target = name_of(causal, causal->target);
+	struct sn_sheet *sheet =
+	    sn_page_table(page, "causes", effects, "What %s depends on", target);
+	if (adjusted)
+		sn_sheet_columns(sheet, changes, 3);
+	sn_sheet_columns(sheet, last, 2);
 	for (uint32_t number = 0; number < found->total_count; number++) {
 		const struct sn_target_cause *total = &found->totals[number];
 		sn_sheet_number(sheet, total->effect.share);
 		add_interval(sheet, &total->effect);
+		if (adjusted)
+			sn_sheet_numbers(sheet, adjusted[number].change,
+					 adjusted[number].change_low, adjusted[number].change_high);
 		sn_sheet_number(sheet, total->frequency);
 		sn_sheet_text(sheet, name_of(causal, total->from));
 	}
 	sn_sheet_note(sheet, "share: of the variance; effect: over all ways, in standard "
 			     "deviations, with 95%% of the samples' ones.");
+	if (adjusted)
+		sn_sheet_note(
+		    sheet,
+		    "change: of %s in its unit for one standard deviation of the cause, by "
+		    "double machine learning, with its 95%% interval.",
+		    target);
 }
 
 static void add_edge(const struct sn_causal *causal, struct sn_sheet *sheet,
@@ -453,6 +470,25 @@ static void put_all_undetermined(const struct sn_causal *causal, struct sn_json 
 	sn_json_end(json, ']');
 }
 
+static void put_adjusted(struct sn_json *json, const struct sn_adjusted_cause *adjusted)
+{
+	sn_json_key(json, "adjusted");
+	if (!adjusted) {
+		sn_json_null(json);
+		return;
+	}
+	sn_json_begin(json, '{');
+	sn_json_put_text(json, "status", sn_causal_do_status(adjusted->status));
+	sn_json_put_known(json, "change", adjusted->change);
+	sn_json_put_known(json, "change_low", adjusted->change_low);
+	sn_json_put_known(json, "change_high", adjusted->change_high);
+	sn_json_put_known(json, "share", adjusted->share);
+	sn_json_put_known(json, "share_low", adjusted->share_low);
+	sn_json_put_known(json, "share_high", adjusted->share_high);
+	sn_json_put_known(json, "p", adjusted->p);
+	sn_json_end(json, '}');
+}
+
 static void put_causes(const struct sn_causal *causal, struct sn_json *json)
 {
 	sn_json_open(json, "causes", '[');
@@ -462,6 +498,7 @@ static void put_causes(const struct sn_causal *causal, struct sn_json *json)
 		sn_json_put_text(json, "cause", name_of(causal, total->from));
 		put_effect(json, &total->effect);
 		sn_json_put_number(json, "frequency", total->frequency);
+		put_adjusted(json, causal->adjusted ? causal->adjusted + number : NULL);
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
@@ -587,7 +624,8 @@ static const char *why_not(enum sn_do_status status)
 	    [SN_DO_NO_OVERLAP] = "with what has to be held it hardly ever has that value",
 	    [SN_DO_DETERMINED] = "what has to be held determines it",
 	    [SN_DO_FEW] = "too few rows have that value",
-	    [SN_DO_BEYOND] = "no row has a value as far out"};
+	    [SN_DO_BEYOND] = "no row has a value as far out",
+	    [SN_DO_MANY] = "too many columns have to be held"};
 	return whys[status];
 }
 
@@ -639,7 +677,8 @@ const char *sn_causal_do_status(enum sn_do_status status)
 					       [SN_DO_NO_OVERLAP] = "no-overlap",
 					       [SN_DO_DETERMINED] = "determined",
 					       [SN_DO_FEW] = "few-rows",
-					       [SN_DO_BEYOND] = "beyond"};
+					       [SN_DO_BEYOND] = "beyond",
+					       [SN_DO_MANY] = "too-many-held"};
 	return statuses[status];
 }
 

@@ -20,6 +20,7 @@ os.environ["SONDE_ANALYSIS_LIBRARY"] = str(LIBRARY)
 sys.path.insert(0, str(ROOT / "python"))
 import sonde as api  # noqa: E402
 
+CHANGES = ("change", "change_low", "change_high")
 OPTIONS = ("--target", "time", "--tier", "size", "--samples", "40")
 
 PROGRAM = r"""
@@ -48,7 +49,8 @@ int main(int argc, char **argv)
 		printf("%s %s %d %.17g %.17g %.17g\n", edge.from, edge.to, edge.is_directed, edge.frequency,
 		       edge.effect.value, edge.effect.share);
 	for (uint32_t number = 0; sonde_causes_target(causes, number, &cause); number++)
-		printf("%s %.17g %.17g %.17g\n", cause.cause, cause.frequency, cause.effect.low, cause.effect.high);
+		printf("%s %.17g %.17g %.17g %.17g %.17g %.17g\n", cause.cause, cause.frequency, cause.effect.low, cause.effect.high,
+		       cause.change, cause.change_low, cause.change_high);
 	if (edge.from || cause.cause)
 		return puts("what is not there is not empty"), 1;
 	if (sonde_causes_expect(causes, "size=1", &expectation, &error))
@@ -104,8 +106,10 @@ def test_a_program_gets_what_the_command_prints(program, table, printed):
     for line, cause in zip(lines[1 + len(edges):], causes, strict=False):
         name, *numbers = line.split()
         assert name == cause["cause"]
+        changes = [math.nan if cause["adjusted"][key] is None else cause["adjusted"][key] for key in CHANGES]
         assert [float(number) for number in numbers] == pytest.approx(
-            [cause["frequency"], cause["effect_low"], cause["effect_high"]], rel=1e-9)
+            [cause["frequency"], cause["effect_low"], cause["effect_high"], *changes], rel=1e-9, nan_ok=True)
+    assert any(cause["adjusted"]["change"] for cause in causes)
     asked, size = lines[1 + len(edges) + len(causes):]
     status, change, low, held = asked.split()
     expected, = printed["do"]
@@ -132,8 +136,8 @@ def test_python_gets_what_the_command_prints(table, printed):
     assert without(graph.json, "do", "sentences") == without(printed, "do", "sentences")
     assert [(e.from_, e.to, e.directed, e.frequency, e.effect.value, e.effect.share, e.pc) for e in graph.edges] == [
         (e["from"], e["to"], e["directed"], e["frequency"], e["effect"], e["share"], e["pc"]) for e in printed["edges"]]
-    assert [(c.cause, c.effect.low, c.effect.high, c.effect.sign) for c in graph.causes] == [
-        (c["cause"], c["effect_low"], c["effect_high"], c["sign"]) for c in printed["causes"]]
+    assert [(c.cause, c.effect.low, c.effect.high, c.effect.sign, c.change, c.change_low, c.change_high) for c in graph.causes] == [
+        (c["cause"], c["effect_low"], c["effect_high"], c["sign"], *(c["adjusted"][key] for key in CHANGES)) for c in printed["causes"]]
     assert graph.target == "time" and graph.nodes == printed["nodes"] and repr(graph) == f"<sonde.CausalGraph: 5 columns, {len(graph.edges)} edges>"
 
 
@@ -184,8 +188,9 @@ def test_threads_and_seeds(table):
     ({"a": [1, 2], "b": [1]}, {}, "'b' has 1 values, and the first column 2"),
     ({}, {}, "0 columns of 0 rows are left of 0 of 0: too few to say anything"),
     ({"a": [1.0] * 30, "b": [2.0] * 30}, {}, "0 columns of 30 rows are left of 2 of 30: too few to say anything"),
-    ({"a": range(30), "b": [math.inf] * 30}, {"target": "b"}, "'b' has one value in all rows: there is nothing to explain"),
-    ({"a": range(30), "b": [None] * 30}, {"target": "b"}, "'b' has one value in all rows: there is nothing to explain"),
+    ({"a": range(30), "b": [math.inf] * 30}, {"target": "b"}, "'b' has no value in any row: there is nothing to explain"),
+    ({"a": range(30), "b": [None] * 30}, {"target": "b"}, "'b' has no value in any row: there is nothing to explain"),
+    ({"a": range(30), "b": [None, *[3.0] * 29]}, {"target": "b"}, "'b' has one value in all rows: there is nothing to explain"),
     ({"a": range(30), "b": ["x\0y"] * 30}, {}, "a text with a NUL cannot be compared"),
     ({1: range(30), "1": range(30)}, {}, "two columns have the name '1'"),
     ({"a": range(30)}, {"samples": 3}, "samples is 3, and must be 20 to 10000"),

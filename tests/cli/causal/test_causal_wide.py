@@ -145,3 +145,15 @@ def test_without_a_target(sonde, path):
     ran = sonde("causal", path)
     assert ran.status == 128 and ran.out == "" and len(ran.err_lines) == 1
     assert "1199 columns" in ran.err and "--target" in ran.err
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_cause_that_turns_is_seen(sonde, tmp_path, sign):
+    """Its ranks say nothing of the target, its distance from the middle does."""
+    table, random = wide(600), np.random.default_rng(9)
+    table["block"] = random.normal(size=ROWS)
+    table["y"] = table["y"] + sign * table["block"] ** 2
+    causes = {cause["cause"]: cause for cause in ask(sonde, tmp_path, table, "--target", "y")["causes"]}
+    assert {"block", "two", "three"} <= set(causes)
+    assert causes["block"]["share"] > 0.1 and sign * causes["block"]["share_turning"] > 0.1
+    assert not [name for name in causes if name.startswith("noise")]

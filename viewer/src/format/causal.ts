@@ -16,7 +16,20 @@ export interface Edge {
 	readonly share: number | null;
 }
 
+/* What the target depends on over all ways. */
+export interface TargetCause {
+	readonly cause: string;
+	readonly effect: number | null;
+	readonly effect_low: number | null;
+	readonly effect_high: number | null;
+	readonly frequency: number | null;
+	readonly share: number | null;
+	readonly adjusted: { readonly change: number | null; readonly change_low: number | null; readonly change_high: number | null } | null;
+}
+
 export interface Graph {
+	readonly target: string | null;
+	readonly causes: readonly TargetCause[];
 	readonly nodes: readonly string[];
 	readonly edges: readonly Edge[];
 	readonly undetermined: readonly unknown[];
@@ -84,7 +97,7 @@ function wholeGraph(graph: Partial<Graph> | null | undefined): Graph | null {
 	/* an edge may name its ends by their numbers */
 	const nameOf = (end: unknown): string => (typeof end === 'number' ? nodes[end] ?? '' : String(end));
 	const edges = (graph.edges ?? []).map((edge) => ({ ...edge, from: nameOf(edge.from), to: nameOf(edge.to) }));
-	return { nodes, edges, undetermined: graph.undetermined ?? [], baselines: graph.baselines ?? {} };
+	return { target: graph.target ?? null, causes: graph.causes ?? [], nodes, edges, undetermined: graph.undetermined ?? [], baselines: graph.baselines ?? {} };
 }
 
 /* A picture of another graph than that of the JSON would tell of effects that it does not have. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A page of causes: its tables, what belongs to a variable, and the bins that are drawn. */
-import type { Causes, Edge, Graph, TimeBin } from '../format/causal.ts';
+import type { Causes, Edge, Graph, TargetCause, TimeBin } from '../format/causal.ts';
 import type { Cell, Column, Sheet } from '../format/timeline.ts';
 import { formatShare } from './units.ts';
 
@@ -10,9 +10,12 @@ export function formatEffect(value: number): string {
 	return `${value > 0 ? '+' : value < 0 ? '−' : ''}${Number(Math.abs(value).toPrecision(3))}`;
 }
 
-export function intervalOf(edge: Edge): string {
-	if (edge.effect_low === null || edge.effect_high === null) return '';
-	return `${formatEffect(edge.effect_low)} to ${formatEffect(edge.effect_high)}`;
+function rangeOf(low: number | null, high: number | null): string {
+	return low === null || high === null ? '' : `${formatEffect(low)} to ${formatEffect(high)}`;
+}
+
+export function intervalOf(edge: Pick<Edge, 'effect_low' | 'effect_high'>): string {
+	return rangeOf(edge.effect_low, edge.effect_high);
 }
 
 /* What a note at an edge tells: names with values. */
@@ -60,6 +63,22 @@ function sheet(key: string, title: string, columns: readonly Column[], rows: rea
 }
 
 const text = (key: string, head: string): Column => ({ key, head, unit: '' });
+
+const OVER_ALL_WAYS = 'Effect size: over all ways, of one standard deviation of the cause in standard deviations, of ranks.';
+
+function causeSheet(graph: Graph): Sheet | null {
+	const { target, causes } = graph;
+	if (target === null || causes.length === 0) return null;
+	const hasChange = causes.some(({ adjusted }) => adjusted);
+	const columns = [text('cause', 'cause'), { key: 'share', head: 'of the variance', unit: 'ratio' }, text('effect', 'effect size'), text('interval', '95 % of the samples'),
+		...(hasChange ? [text('change', 'change'), text('change_interval', '95 % interval')] : []), { key: 'frequency', head: 'in samples', unit: 'ratio' }];
+	const changeOf = ({ adjusted }: TargetCause): Cell[] => [typeof adjusted?.change === 'number' ? formatEffect(adjusted.change) : '',
+		rangeOf(adjusted?.change_low ?? null, adjusted?.change_high ?? null)];
+	const rows = causes.map((one) => [one.cause, one.share, one.effect === null ? 'no sign' : formatEffect(one.effect), intervalOf(one),
+		...(hasChange ? changeOf(one) : []), one.frequency]);
+	const change = `Change: of ${target} in its unit for one standard deviation of the cause, by double machine learning.`;
+	return sheet('causes', `what ${target} depends on`, columns, rows, [OVER_ALL_WAYS, ...(hasChange ? [change] : [])]);
+}
 
 function edgeSheet(graph: Graph): Sheet {
 	const columns = [text('from', 'cause'), text('arrow', ''), text('to', 'effect'), text('effect', 'effect size'), text('interval', '95 % of the samples'),
@@ -159,7 +178,7 @@ function binSheet(bins: readonly TimeBin[]): Sheet | null {
 
 export function sheetsOf(causes: Causes): Sheet[] {
 	const { graph } = causes;
-	const all = [graph && edgeSheet(graph), graph && baselineSheet(graph), graph && undeterminedSheet(graph), kernelSheet(causes.kernels), binSheet(causes.bins)];
+	const all = [graph && causeSheet(graph), graph && edgeSheet(graph), graph && baselineSheet(graph), graph && undeterminedSheet(graph), kernelSheet(causes.kernels), binSheet(causes.bins)];
 	return all.filter((one) => one !== null);
 }
 
