@@ -102,10 +102,19 @@ static int make_groups(struct sn_vary *vary)
 		group->difference_ns /= (double)group->durations.total;
 		group->log_variance /= (double)group->durations.total;
 		group->spread = sn_value_counts_log_spread(&group->durations);
+		if (group->durations.greatest > vary->longest_ns)
+			vary->longest_ns = group->durations.greatest;
+		if (!i || group->durations.least < vary->shortest_ns)
+			vary->shortest_ns = group->durations.least;
 		double error = sn_value_counts_error(&group->durations);
 		result->error = error > result->error ? error : result->error;
 	}
 	return 0;
+}
+
+int sn_vary_make_groups(struct sn_vary *vary, struct sn_error *error)
+{
+	return sn_peers_agree(vary->peers, sn_fail_code(error, make_groups(vary)), error);
 }
 
 /* ---- over time ---- */
@@ -408,7 +417,7 @@ static int rank_bins(struct sn_variability *result)
 int sn_vary_conclude(struct sn_vary *vary, struct sn_error *error)
 {
 	struct sn_variability *result = vary->result;
-	int failed = make_groups(vary);
+	int failed = 0;
 	for (uint32_t i = 0; i < vary->configuration_count && !failed;) {
 		uint32_t group = vary->configurations[i].group,
 			 first = vary->configurations[i].first_cell, cells = 0;
@@ -423,12 +432,8 @@ int sn_vary_conclude(struct sn_vary *vary, struct sn_error *error)
 	failed = failed ?: decide_places(result);
 	if (!failed)
 		sort_groups(result->groups, result->group_count, NULL);
+	failed = failed ?: rank_bins(result);
 	return sn_peers_agree(vary->peers, sn_fail_code(error, failed), error);
-}
-
-int sn_vary_rank_bins(struct sn_vary *vary, struct sn_error *error)
-{
-	return sn_peers_agree(vary->peers, sn_fail_code(error, rank_bins(vary->result)), error);
 }
 
 int sn_vary_choose_bins(const struct sn_vary *vary, struct sn_vary_slice **bins, size_t *count)

@@ -56,6 +56,7 @@ enum sn_feature {
 	SN_FEATURE_SINCE_PREVIOUS, /* ns since the begin of the launch before it on its stream */
 	SN_FEATURE_GAP,		   /* ns since its end; 0 where it has not ended */
 	SN_FEATURE_CONCURRENT,	   /* launches that run on the device at its start */
+	SN_FEATURE_CLOCK,	   /* the device's clock frequency at its start, Hz; see clock.h */
 	SN_FEATURE_COPY_KIND,
 	SN_FEATURE_COPY_BYTES,
 	SN_FEATURE_COPY_NS,

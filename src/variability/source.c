@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts to kernels and copies, profiles to places; then blocks of events to launches. */
-#include "source.h"
+#include "clock.h"
 
+#include "base/search.h"
 #include "base/sort_by.h"
 #include "frame/context_frame.h"
 #include "format/measurement/measurement.h"
+#include "lib/db/trace_reader.h"
 #include "timeline/devices/copies.h"
 #include "timeline/devices/operations.h"
 #include "timeline/track_blocks.h"
@@ -217,6 +219,7 @@ int sn_vary_sources_init(struct sn_vary_sources *sources, const struct sn_variab
 		result = find_contexts(sources, source);
 		result = result ?: find_places(sources, source);
 		result = result ?: find_tracks(source);
+		result = result ?: sn_vary_clocks_find(source);
 	}
 	result = result ?: sort_kernels(sources);
 	for (size_t i = 0; i < sources->place_count && !result; i++)
@@ -231,6 +234,7 @@ void sn_vary_sources_release(struct sn_vary_sources *sources)
 		free(sources->items[i].copies);
 		free(sources->items[i].places);
 		free(sources->items[i].tracks);
+		free(sources->items[i].clocks);
 	}
 	free(sources->items);
 	free(sources->places);
@@ -239,6 +243,20 @@ void sn_vary_sources_release(struct sn_vary_sources *sources)
 }
 
 /* ---- reading ---- */
+
+/* Blocks before a time that are read as well. */
+enum { BLOCKS_BEFORE = 2 };
+
+uint64_t sn_vary_track_begin(const struct sn_vary_source *source, uint32_t track, uint64_t from_ns)
+{
+	const struct sonde_trace *trace = source->input->trace;
+	const struct sonde_track *one = sonde_trace_track(trace, track);
+	const struct sn_block_entry *blocks = trace->blocks + one->first_block;
+	uint64_t block = sn_search(i, one->block_count, blocks[i].start_ns < from_ns);
+	block = block > BLOCKS_BEFORE ? block - BLOCKS_BEFORE : 0;
+	return block < one->block_count && blocks[block].start_ns < from_ns ? blocks[block].start_ns
+									    : from_ns;
+}
 
 struct visit {
 	struct sn_vary_reader *reader;

@@ -7,6 +7,13 @@
 #include "timeline/attributes.h"
 #include "variability.h"
 
+/* A counter that tells the clock frequency of a place. */
+struct sn_vary_clock {
+	uint32_t track, place;
+	double hertz;	/* of one of its unit */
+	unsigned grade; /* how well it tells */
+};
+
 struct sn_vary_source {
 	const struct sn_variability_input *input;
 	uint32_t *kernels; /* by context; SONDE_NONE: none */
@@ -14,6 +21,8 @@ struct sn_vary_source {
 	uint32_t *places;  /* by profile; SONDE_NONE: no stream */
 	uint32_t *tracks;  /* intervals of streams */
 	size_t track_count;
+	struct sn_vary_clock *clocks;
+	size_t clock_count;
 	uint64_t shift_ns;	   /* of the begin of the common range */
 	uint64_t start_ns, end_ns; /* of its launches; UINT64_MAX and 0 without any */
 };
@@ -57,7 +66,6 @@ typedef int sn_visit_copies(void *data, const struct sn_vary_copy *copy);
 
 /* How much of an event is read beside its times, kernel and place. What is not read is as if it had not been recorded. */
 enum sn_vary_detail {
-	SN_VARY_TIMES,
 	SN_VARY_CONFIGURATION, /* sizes of launches but their registers */
 	SN_VARY_FULL,	       /* all sizes, and the bytes of copies */
 };
@@ -82,3 +90,5 @@ void sn_vary_reader_release(struct sn_vary_reader *reader);
 int sn_vary_read_track(struct sn_vary_reader *reader, const struct sn_vary_source *source,
 		       uint32_t track, const struct sn_vary_reading *reading,
 		       struct sn_error *error);
+/* From when a track is read so that it has what comes before a time. */
+uint64_t sn_vary_track_begin(const struct sn_vary_source *source, uint32_t track, uint64_t from_ns);

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* Blocks of events that a slice has, unless one bin has more. */
-enum { SLICE_BLOCKS = 32 };
+/* Blocks of events that a slice has, unless one bin has more. Those of long traces have more, since the blocks before each are read again. */
+enum { SLICES = 1024, SLICE_BLOCKS_LEAST = 32, SLICE_BLOCKS_MOST = 128 };
 /* Blocks of a track that a thread surveys at a time. */
 enum { PART_BLOCKS = 16 };
 /* Different durations of a cell beyond which they are rounded, whatever memory there is. */
@@ -41,6 +41,7 @@ struct surveyed_part {
 	} kept[KEPT_KEYS];
 	const struct sn_vary_part *part;
 	uint64_t start_ns, end_ns;
+	struct sn_vary_copies copies;
 };
 
 /* Different durations that are kept of each of so many cells. More cells have fewer, and what was rounded for fewer cells is only rounded
@@ -82,6 +83,33 @@ static int survey_launch(void *data, const struct sn_vary_launch *launch)
 	return sn_value_counts_add(surveyed->durations + number, &duration, 1);
 }
 
+static void add_copies(struct sn_vary_copies *copies, const struct sn_vary_copies *others)
+{
+	if (!others->count)
+		return;
+	if (!copies->count || others->least_bytes < copies->least_bytes)
+		copies->least_bytes = others->least_bytes;
+	if (others->most_bytes > copies->most_bytes)
+		copies->most_bytes = others->most_bytes;
+	if (others->longest_ns > copies->longest_ns)
+		copies->longest_ns = others->longest_ns;
+	copies->count += others->count;
+}
+
+static int survey_copy(void *data, const struct sn_vary_copy *copy)
+{
+	struct surveyed_part *surveyed = data;
+	bool is_known = copy->bytes != UINT64_MAX;
+	add_copies(&surveyed->copies,
+		   &(struct sn_vary_copies){.count = 1,
+					    .longest_ns = copy->end_ns > copy->start_ns
+							      ? copy->end_ns - copy->start_ns
+							      : 0,
+					    .least_bytes = copy->bytes,
+					    .most_bytes = is_known ? copy->bytes : 0});
+	return 0;
+}
+
 static int add_key(struct sn_vary *vary, const struct sn_vary_key *key,
 		   const struct sn_value_counts *durations)
 {
@@ -107,6 +135,7 @@ static int add_surveyed(struct sn_vary *vary, struct sn_vary_source *source,
 	for (uint32_t i = 0; i < surveyed->keys.count && !result; i++)
 		result = add_key(vary, key_at(&surveyed->keys, i), surveyed->durations + i);
 	widen(source, surveyed->start_ns, surveyed->end_ns);
+	add_copies(&vary->copies, &surveyed->copies);
 	pthread_mutex_unlock(&vary->lock);
 	return result;
 }
@@ -125,10 +154,13 @@ static int survey_part(void *context, unsigned worker, size_t item)
 	const struct sn_vary_part *part = vary->parts + item;
 	struct surveyed_part surveyed = {
 	    .part = part, .limit = limit_now(vary), .start_ns = UINT64_MAX};
+	bool wants_copies = vary->request->wants_picture;
 	struct sn_vary_reading reading = {.from_ns = part->from_ns,
 					  .to_ns = part->to_ns - 1,
 					  .launch = survey_launch,
-					  .detail = SN_VARY_CONFIGURATION,
+					  .copy = wants_copies ? survey_copy : NULL,
+					  .detail =
+					      wants_copies ? SN_VARY_FULL : SN_VARY_CONFIGURATION,
 					  .data = &surveyed};
 	struct sn_error *error = &vary->workers[worker].error;
 	int result = sn_vary_read_track(&vary->workers[worker].reader, part->source, part->track,
@@ -160,13 +192,14 @@ static int settle_keys(struct sn_vary *vary)
 
 /* ---- of all ranks ---- */
 
-/* The times of each database; then keys with their durations. */
+/* The times of each database; copies; then keys with their durations. */
 static void pack_survey(const struct sn_vary *vary, struct sn_buffer *bytes)
 {
 	for (size_t s = 0; s < vary->sources.count; s++) {
 		sn_buffer_put(bytes, &vary->sources.items[s].start_ns, sizeof(uint64_t));
 		sn_buffer_put(bytes, &vary->sources.items[s].end_ns, sizeof(uint64_t));
 	}
+	sn_buffer_put(bytes, &vary->copies, sizeof(vary->copies));
 	for (uint32_t i = 0; i < vary->keys.count; i++) {
 		sn_buffer_put(bytes, key_at(&vary->keys, i), sizeof(struct sn_vary_key));
 		sn_value_counts_pack(vary->key_durations + i, bytes);
@@ -182,6 +215,10 @@ static int add_survey(struct sn_vary *vary, struct sn_span bytes)
 			return SN_ERR_MEMORY; /* of the sender */
 		widen(vary->sources.items + s, times[0], times[1]);
 	}
+	struct sn_vary_copies copies;
+	if (!sn_span_get(&bytes, &copies, sizeof(copies)))
+		return SN_ERR_MEMORY;
+	add_copies(&vary->copies, &copies);
 	while (bytes.count && !result) {
 		struct sn_vary_key key;
 		struct sn_value_counts durations = {0};
@@ -200,6 +237,7 @@ static void clear_survey(struct sn_vary *vary)
 	sn_intern_release(&vary->keys);
 	free(vary->key_durations);
 	vary->keys = (struct sn_intern){0};
+	vary->copies = (struct sn_vary_copies){0};
 	vary->key_durations = NULL;
 	vary->key_capacity = 0;
 }
@@ -423,9 +461,13 @@ static int make_slices(struct sn_vary *vary, struct sn_error *error)
 	uint64_t *bins = NULL;
 	size_t count = 0, first = 0, first_block = 0;
 	int result = list_blocks(vary, &bins, &count, error);
+	size_t blocks = count / SLICES;
+	blocks = blocks < SLICE_BLOCKS_LEAST  ? SLICE_BLOCKS_LEAST
+		 : blocks > SLICE_BLOCKS_MOST ? SLICE_BLOCKS_MOST
+					      : blocks;
 	if (!result)
 		sn_sort_u64(bins, count);
-	for (size_t i = SLICE_BLOCKS; i < count && !result; i += SLICE_BLOCKS) {
+	for (size_t i = blocks; i < count && !result; i += blocks) {
 		if (bins[i] == first)
 			continue;
 		if (add_slice(vary, first, bins[i], i - first_block))

@@ -41,6 +41,7 @@ static void release(struct sn_vary *vary)
 		free(worker->rows);
 		free(worker->values);
 		free(worker->begins);
+		sn_parallel_free(worker->picture);
 	}
 	for (uint32_t i = 0; i < vary->cell_count; i++)
 		sn_value_counts_release(&vary->cells[i].durations);
@@ -70,11 +71,10 @@ int sn_variability(const struct sn_variability_request *request, struct sn_varia
 			       .peers = request->peers ? request->peers : &sn_peers_alone};
 	int failed = sn_peers_agree(vary.peers, init(&vary, request, error), error);
 	failed = failed ?: sn_vary_survey(&vary, error);
+	failed = failed ?: sn_vary_make_groups(&vary, error);
 	sn_progress_begin("reading changes", vary.slice_count);
 	failed = failed ?: sn_vary_slices(&vary, error);
 	failed = failed ?: sn_vary_conclude(&vary, error);
-	failed = failed ?: sn_vary_targets(&vary, error);
-	failed = failed ?: sn_vary_rank_bins(&vary, error);
 	failed = failed ?: sn_vary_bin_kernels(&vary, error);
 	if (request->wants_features)
 		failed = failed ?: sn_vary_features(&vary, &result->features, error);
@@ -103,6 +103,7 @@ void sn_variability_release(struct sn_variability *result)
 	free(result->by_variance);
 	free(result->by_adjusted);
 	sn_launch_features_release(&result->features);
+	sn_parallel_free(result->picture.parallel);
 	sn_arena_release(&result->arena);
 	*result = (struct sn_variability){0};
 }

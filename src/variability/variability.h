@@ -4,13 +4,14 @@
  * differences among places (devices of ranks); and in which parts of the time.
  *
  * The events are read twice, in parts that are divided among threads and ranks: durations of each kernel, configuration and place; then by slices of
- * the time bins, and what needs the medians. All sums are of whole numbers, so that the results are the same for any number of either. Memory is a slice of some 260,000
- * events for each thread, what is kept of each kernel, configuration and place (value_counts.h, series.h), and some 100 bytes a bin.
+ * the time bins, and what needs the medians. All sums are of whole numbers, so that the results are the same for any number of either. Memory is a slice of some 520,000
+ * events for each thread, and some 4 MB where a picture is wanted, what is kept of each kernel, configuration and place (value_counts.h, series.h), and some 100 bytes a bin.
  */
 #pragma once
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/parallel/parallel.h"
 #include "launch_table.h"
 #include "series.h"
 #include "value_counts.h"
@@ -60,6 +61,7 @@ struct sn_variability_request {
 	 * of durations. */
 	enum sn_feature target;
 	bool wants_features;
+	bool wants_picture; /* of all launches */
 	uint64_t
 	    sample; /* launches of the whole time as rows of features, about so many; 0: all in the top bins of either order */
 	uint64_t memory_bytes; /* for the durations that are kept; 0: 256 MiB */
@@ -132,6 +134,12 @@ struct sn_bin_kernels {
 	size_t count;
 };
 
+/* All launches as parallel coordinates: start, kernel, and duration; where there are copies also the kind and bytes of the linked one, and the memory stall. */
+struct sn_launch_picture {
+	struct sn_parallel *parallel; /* NULL: not wanted */
+	struct sn_parallel_names names[SN_PARALLEL_AXES];
+};
+
 struct sn_variability {
 	struct sn_arena arena;
 	const char **kernels; /* names, ascending */
@@ -156,6 +164,7 @@ struct sn_variability {
 	double usual_adjusted; /* the median of bins with at least SN_BIN_LEAST launches */
 	unsigned step_count;
 	struct sn_launch_features features; /* if wanted; texts of it may be the result's */
+	struct sn_launch_picture picture;   /* likewise */
 	double error; /* largest relative error of a quantile; 0: all are exact */
 };
 

@@ -56,12 +56,24 @@ struct sn_vary_slice {
 };
 
 struct sn_vary_row {
-	uint64_t start_ns; /* from the begin of the range */
-	uint64_t value;	   /* its duration in ns, and then what a reading makes of it */
-	uint32_t cell, track;
+	uint64_t start_ns;  /* from the begin of the range */
+	uint64_t value;	    /* its duration in ns, and then what a reading makes of it */
+	uint32_t cell, bin; /* in its slice */
+};
+
+/* Copies of all streams. */
+struct sn_vary_copies {
+	uint64_t count; /* at most so many: one may count twice */
+	uint64_t longest_ns, least_bytes, most_bytes;
 };
 
 enum { SN_VARY_CACHE = 1024 };
+
+/* What a thread has still to add to a step. */
+struct sn_vary_held {
+	struct sn_vary_step *step; /* NULL: nothing */
+	int64_t count, limited, plain;
+};
 
 /* Of each thread. */
 struct sn_vary_worker {
@@ -76,6 +88,8 @@ struct sn_vary_worker {
 		struct sn_vary_key key;
 		uint32_t cell; /* + 1; 0: free */
 	} cache[SN_VARY_CACHE];
+	struct sn_vary_held held[SN_VARY_CACHE]; /* by the number of the cell */
+	struct sn_parallel *picture;		 /* of its launches; NULL: not wanted */
 	struct sn_error error;
 };
 
@@ -94,6 +108,9 @@ struct sn_vary {
 	uint32_t configuration_count;
 	struct sn_vary_step *steps; /* of all cells */
 	unsigned step_count;
+	uint64_t shortest_ns, longest_ns; /* launch */
+	struct sn_vary_copies copies;	  /* if a picture is wanted */
+	uint32_t *category_of_kernel;	  /* in the picture; in the result's arena */
 	struct sn_vary_part *parts;
 	size_t part_count, part_capacity;
 	struct sn_vary_slice *slices;
@@ -110,20 +127,20 @@ struct sn_vary {
  * survey.c: cells with their durations, the range, bins and slices. 0 or a negative enum sn_err, as all that follow.
  */
 int sn_vary_survey(struct sn_vary *vary, struct sn_error *error);
-/* slices.c: the rows of a slice; then bins and steps. */
+/* conclusions.c: groups of cells, before the slices are read. */
+int sn_vary_make_groups(struct sn_vary *vary, struct sn_error *error);
+/* slices.c: the rows of a slice; then bins, with their targets if they are ranked by these, and steps. */
 int sn_vary_read_slice(struct sn_vary *vary, struct sn_vary_worker *worker,
 		       const struct sn_vary_slice *slice);
 int sn_vary_slices(struct sn_vary *vary, struct sn_error *error);
-/* conclusions.c: groups with their results, places; then, after the targets, the order of bins. */
+/* conclusions.c: results of groups, places, the order of bins. */
 int sn_vary_conclude(struct sn_vary *vary, struct sn_error *error);
-int sn_vary_rank_bins(struct sn_vary *vary, struct sn_error *error);
 /* The bins that are first in either order, by time, from malloc. 0 or SN_ERR_MEMORY, of this rank. */
 int sn_vary_choose_bins(const struct sn_vary *vary, struct sn_vary_slice **bins, size_t *count);
 /* bin_kernels.c: result->top_bins. */
 int sn_vary_bin_kernels(struct sn_vary *vary, struct sn_error *error);
 
-/* launch_table.c: the target of all launches by bins, if these are ranked by it; then result->features. */
-int sn_vary_targets(struct sn_vary *vary, struct sn_error *error);
+/* launch_table.c: result->features. */
 int sn_vary_features(struct sn_vary *vary, struct sn_launch_features *features,
 		     struct sn_error *error);
 

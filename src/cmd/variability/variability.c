@@ -223,7 +223,7 @@ static int write_page(const struct variability *all, const struct answer *answer
 	int result = fclose(out) ? sn_fail_memory(error) : 0;
 	if (!result)
 		result = sn_variability_causes_html(
-		    &answer->causes, &answer->result.features,
+		    &answer->causes, &answer->result.picture,
 		    (const struct sn_page *[]){&answer->page, &answer->why}, text,
 		    sn_label_base(path), all->html, error);
 	free(text);
@@ -313,6 +313,7 @@ static int run_rank(int argc, char **argv)
 		return close_all(&all, status);
 	sn_progress_show(false);
 	request->wants_features = true;
+	request->wants_picture = all.html;
 	request->by = (enum sn_variability_by)all.by;
 	status = open_all(&all, (const char *const *)argv + optind, (size_t)(argc - optind));
 	status = sn_command_agree(status);

@@ -47,7 +47,7 @@ static int keep_levels(struct sn_causal_table *table, struct sn_causal_column *c
 	return result;
 }
 
-static int add_column(struct sn_causal_table *table, const struct sn_launch_features *features,
+static int add_column(struct sn_causal_table *table, const size_t *rows,
 		      const struct sn_feature_column *from)
 {
 	struct sn_causal_column *column = &table->columns[table->column_count++];
@@ -56,26 +56,40 @@ static int add_column(struct sn_causal_table *table, const struct sn_launch_feat
 	if (!column->values)
 		return SN_ERR_MEMORY;
 	for (size_t row = 0; row < table->row_count; row++) {
-		/* evenly, where there are more */
-		double value = from->values[row * features->row_count / table->row_count];
+		double value = from->values[rows[row]];
 		column->values[row] = value;
 		column->missing += isnan(value);
 	}
 	return from->levels ? keep_levels(table, column, from->level_names, from->levels) : 0;
 }
 
+/* Those of launches that have the target; evenly some, where there are more. Their number. */
+static size_t choose_rows(const struct sn_feature_column *target, size_t count, size_t *rows)
+{
+	size_t all = 0;
+	for (size_t row = 0; row < count; row++)
+		if (!isnan(target->values[row]))
+			rows[all++] = row;
+	if (all <= SN_CAUSES_ROWS)
+		return all;
+	for (size_t row = 0; row < SN_CAUSES_ROWS; row++)
+		rows[row] = rows[row * all / SN_CAUSES_ROWS];
+	return SN_CAUSES_ROWS;
+}
+
 static int make_table(struct sn_causal_table *table, const struct sn_launch_features *features,
 		      enum sn_feature target)
 {
-	int result = 0;
+	size_t *rows = malloc((features->row_count + 1) * sizeof(*rows));
 	table->columns = calloc(features->column_count + 1, sizeof(*table->columns));
-	table->row_count =
-	    features->row_count < SN_CAUSES_ROWS ? features->row_count : SN_CAUSES_ROWS;
-	if (!table->columns)
-		return SN_ERR_MEMORY;
+	int result = rows && table->columns ? 0 : SN_ERR_MEMORY;
+	if (!result)
+		table->row_count =
+		    choose_rows(&features->columns[target], features->row_count, rows);
 	for (unsigned number = 0; !result && number < features->column_count; number++)
 		if (sn_feature_is_beside((enum sn_feature)number, target))
-			result = add_column(table, features, &features->columns[number]);
+			result = add_column(table, rows, &features->columns[number]);
+	free(rows);
 	return result;
 }
 
@@ -172,68 +186,16 @@ void sn_variability_causes_json(const struct sn_variability_causes *causes,
 
 /* ---- the page ---- */
 
-static bool has_values(const struct sn_launch_features *features, enum sn_feature feature)
-{
-	return features->columns[feature].missing < features->row_count;
-}
-
-static unsigned choose_axes(const struct sn_launch_features *features,
-			    struct sn_parallel_axis axes[SN_PARALLEL_AXES],
-			    struct sn_parallel_names names[SN_PARALLEL_AXES],
-			    enum sn_feature chosen[SN_PARALLEL_AXES])
-{
-	static const struct {
-		enum sn_feature feature;
-		enum sn_parallel_scale scale;
-		const char *unit;
-	} all[] = {{SN_FEATURE_START, SN_PARALLEL_LINEAR, "ns"},
-		   {SN_FEATURE_KERNEL, SN_PARALLEL_CATEGORY, ""},
-		   {SN_FEATURE_COPY_KIND, SN_PARALLEL_CATEGORY, ""},
-		   {SN_FEATURE_COPY_BYTES, SN_PARALLEL_LOG, "bytes"},
-		   {SN_FEATURE_DURATION, SN_PARALLEL_LOG, "ns"},
-		   {SN_FEATURE_MEMORY_STALL, SN_PARALLEL_LOG, "ns"}};
-	unsigned count = 0;
-	for (size_t number = 0; number < sizeof(all) / sizeof(*all); number++) {
-		const struct sn_feature_column *column = &features->columns[all[number].feature];
-		if (!has_values(features, all[number].feature))
-			continue;
-		chosen[count] = all[number].feature;
-		axes[count] = (struct sn_parallel_axis){column->name, all[number].unit,
-							all[number].scale, NAN, NAN};
-		names[count++] = (struct sn_parallel_names){column->level_names, column->levels};
-	}
-	return count;
-}
-
-static struct sn_parallel *count_rows(const struct sn_launch_features *features,
-				      const struct sn_parallel_axis *axes,
-				      const enum sn_feature *chosen, unsigned count)
-{
-	struct sn_parallel *parallel = sn_parallel_new(axes, count);
-	for (size_t row = 0; parallel && row < features->row_count; row++) {
-		double values[SN_PARALLEL_AXES];
-		for (unsigned axis = 0; axis < count; axis++)
-			values[axis] = features->columns[chosen[axis]].values[row];
-		sn_parallel_add(parallel, values);
-	}
-	return parallel;
-}
-
 int sn_variability_causes_html(const struct sn_variability_causes *causes,
-			       const struct sn_launch_features *features,
+			       const struct sn_launch_picture *launches,
 			       const struct sn_page *const pages[2], const char *json,
 			       const char *title, const char *path, struct sn_error *error)
 {
-	struct sn_parallel_axis axes[SN_PARALLEL_AXES];
-	struct sn_parallel_names names[SN_PARALLEL_AXES];
-	enum sn_feature chosen[SN_PARALLEL_AXES];
 	struct sn_causal_picture picture = {0};
-	unsigned count = choose_axes(features, axes, names, chosen);
-	struct sn_parallel *parallel = count_rows(features, axes, chosen, count);
 	size_t sentence_count = 0;
 	const char **sentences =
 	    malloc((pages[0]->sentence_count + pages[1]->sentence_count + 1) * sizeof(*sentences));
-	int result = parallel && sentences ? 0 : SN_ERR_MEMORY;
+	int result = sentences ? 0 : SN_ERR_MEMORY;
 	for (int page = 0; sentences && page < 2; page++)
 		for (size_t number = 0; number < pages[page]->sentence_count; number++)
 			sentences[sentence_count++] = pages[page]->sentences[number];
@@ -244,12 +206,11 @@ int sn_variability_causes_html(const struct sn_variability_causes *causes,
 				     .sentence_count = sentence_count,
 				     .variability_json = json,
 				     .drawing = causes->is_known ? &picture.drawing : NULL,
-				     .parallel = parallel,
-				     .names = names};
+				     .parallel = launches->parallel,
+				     .names = launches->names};
 	result = sn_fail_code(error, result);
 	result = result ? result : sn_causal_page(&all, path, error);
 	sn_causal_picture_release(&picture);
-	sn_parallel_free(parallel);
 	free(sentences);
 	return result;
 }

@@ -32,6 +32,6 @@ void sn_variability_causes_json(const struct sn_variability_causes *causes,
 				const struct sn_page *page, struct sn_json *json);
 /* The page of HTML with both pages' sentences and all that is known: `json` is what the command prints. 0 or a negative enum sn_err. */
 int sn_variability_causes_html(const struct sn_variability_causes *causes,
-			       const struct sn_launch_features *features,
+			       const struct sn_launch_picture *launches,
 			       const struct sn_page *const pages[2], const char *json,
 			       const char *title, const char *path, struct sn_error *error);

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "drawing.h"
-#include "parallel.h"
+#include "parallel_json.h"
 
 struct sn_causal_page {
 	const char *title;

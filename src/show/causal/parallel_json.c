@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Histograms of parallel coordinates as data; see parallel.h. */
-#include "parallel_bins.h"
+/* Histograms of parallel coordinates as data. */
+#include "parallel_json.h"
 
 #include "base/arena.h"
+#include "base/parallel/parallel_bins.h"
 #include "base/sort_by.h"
 
 #include <float.h>

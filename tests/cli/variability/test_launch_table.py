@@ -7,11 +7,13 @@ import json
 import math
 import random
 import statistics
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from kineto_traces import Trace
+from pages import page_data
 
 
 @dataclass
@@ -215,3 +217,21 @@ def test_a_sample_is_of_the_whole_time(sonde, tmp_path):
     last = max(one.start for one in kernels) - 1_000_000
     parts = [sum(part * last / 4 <= start < (part + 1) * last / 4 for start in starts) for part in range(4)]
     assert min(parts) > 100
+
+
+@pytest.mark.parametrize("has_copies", [True, False])
+def test_all_launches_are_drawn(sonde, tmp_path, has_copies):
+    """How many lines go through each kernel and each kind of linked copy, as the rows of all launches have them; without copies there are no axes of these."""
+    kernels, copies = made(8, 6000)
+    trace = write(tmp_path, kernels, copies if has_copies else [])
+    assert sonde("variability", trace, "--html", tmp_path / "why.html", "--features", tmp_path / "rows.csv", "--sample", "1000000", "--target", "duration_ns").status == 0
+    rows = read(tmp_path / "rows.csv")
+    drawn = page_data(tmp_path / "why.html")["parallel"]
+    axes = {axis["name"]: axis["bins"] for axis in drawn["axes"]}
+    assert drawn["rows"] == len(rows) == len(kernels)
+    assert list(axes) == ["start_ns", "kernel", *(["copy_kind", "copy_bytes"] if has_copies else []), "duration_ns", *(["memory_stall"] if has_copies else [])]
+    for name in {"kernel", "copy_kind"} & set(axes):
+        assert {one["name"]: one["rows"] for one in axes[name]} == Counter(row[name] for row in rows)
+    for name in {"duration_ns", "start_ns"}:
+        for one in axes[name]:
+            assert one["rows"] == sum(one["low"] <= float(row[name]) < one["high"] for row in rows)

@@ -87,6 +87,22 @@ def test_ranks_give_the_same_bytes(databases, expected, tmp_path, case, ranks, j
 
 
 @pytest.fixture(scope="module")
+def page(databases, tmp_path_factory) -> bytes:
+    """What one thread draws of all launches."""
+    path = tmp_path_factory.mktemp("page") / "why.html"
+    assert run_sonde("variability", *databases, "-j", 1, "--html", path).status == 0
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("ranks,jobs", [(1, 3), (2, 1), (2, 2), (3, 1)])
+def test_ranks_draw_the_same_page(databases, page, tmp_path, ranks, jobs):
+    result = mpirun(ranks, SONDE_MPI, "variability", *databases, "-j", jobs, "--html", tmp_path / "why.html")
+    assert (result.returncode, told(result)) == (0, []), result.stderr
+    is_same = (tmp_path / "why.html").read_bytes() == page  # of which a difference would take minutes to print
+    assert is_same
+
+
+@pytest.fixture(scope="module")
 def sonde_mpich(tmp_path_factory) -> Path:
     """sonde-mpi as built here, but with MPICH in place of the MPI that it is of."""
     if not SONDE_MPI.exists() or not shutil.which("mpicc.mpich") or not shutil.which("ninja"):

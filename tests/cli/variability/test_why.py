@@ -8,6 +8,8 @@ import random
 
 import pytest
 import samples
+from kineto_traces import Trace
+from pages import page_data
 from varied import Launch, Run
 
 
@@ -64,6 +66,23 @@ def test_page_and_threads(sonde, tmp_path):
         assert done.status == 0 and "why.html: all of it on a page" in done.out
         pages.append(((tmp_path / "why.html").read_bytes(), done.out))
     assert pages[0] == pages[1]
+    assert page_data(tmp_path / "why.html")["parallel"]["rows"] == json.loads(sonde("variability", *paths, "--format", "json").out)["launches"]
+
+
+def test_launches_without_a_linked_copy_have_no_stall(sonde, tmp_path):
+    """Of one launch in nine a copy is linked, whose length follows from its bytes: these alone are compared."""
+    trace, random_, now = Trace(), random.Random(4), 1000.0
+    trace.call("cpu_op", "aten::step", 0, 1)
+    for number in range(9000):
+        duration = 20 * math.exp(random_.gauss(0, 0.05))
+        trace.operation("kernel", "k", now, now + duration, 2 * number + 1, 7, grid=[8, 1, 1], block=[64, 1, 1])
+        if number % 9 == 0:
+            size = random_.randrange(1, 1 << 20)
+            trace.operation("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", now, now + size / 5000, 2 * number + 2, 9, bytes=size)
+        now += 400
+    graph = why(sonde, [trace.write(tmp_path / "trace.json")], "--target", "memory_stall", "--sample", "1000000")
+    assert graph["causes"][0]["cause"] == "copy_bytes" and graph["causes"][0]["share"] > 0.8
+    assert "of 1000 launches" in graph["sentences"][0]
 
 
 def test_too_few_launches(sonde, tmp_path):

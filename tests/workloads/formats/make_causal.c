@@ -183,6 +183,20 @@ static void add_rows(const struct description *description, const char *path,
 	fclose(in);
 }
 
+/* As another process would get it. */
+static void merge_packed(const struct description *description, struct sn_parallel *into,
+			 const struct sn_parallel *part)
+{
+	struct sn_parallel *one = sn_parallel_new(description->axes, description->axis_count);
+	struct sn_buffer bytes = {0};
+	sn_parallel_pack(part, &bytes);
+	struct sn_span span = {bytes.bytes, bytes.count};
+	if (!one || bytes.failed || !sn_parallel_unpack(one, span) || sn_parallel_merge(into, one))
+		fail("memory");
+	sn_buffer_release(&bytes);
+	sn_parallel_free(one);
+}
+
 static void write_parallel(const struct description *description, const char *rows,
 			   unsigned part_count, struct sn_json *json)
 {
@@ -194,8 +208,7 @@ static void write_parallel(const struct description *description, const char *ro
 			fail("memory");
 	add_rows(description, rows, parts, part_count);
 	for (unsigned i = 1; i < part_count; i++)
-		if (sn_parallel_merge(parts[0], parts[i]))
-			fail("memory");
+		merge_packed(description, parts[0], parts[i]);
 	if (sn_parallel_json(parts[0], description->names, json))
 		fail("memory");
 	for (unsigned i = 0; i < part_count; i++)

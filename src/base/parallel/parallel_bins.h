@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What parallel.c counts in, for parallel_json.c; the contract is in parallel.h. */
+/* What parallel.c counts in, for show/causal/parallel_json.c; the contract is in parallel.h. */
 #pragma once
 
 #include "parallel.h"

@@ -382,3 +382,68 @@ int sn_parallel_merge(struct sn_parallel *into, const struct sn_parallel *from)
 	into->rows += from->rows;
 	return into->has_failed ? SN_ERR_MEMORY : 0;
 }
+
+/* ---- between processes ---- */
+
+struct packed_axis {
+	uint64_t has_range;
+	double least, greatest;
+	int64_t shift, more;
+};
+
+static size_t all_pairs(const struct sn_parallel *parallel)
+{
+	return (size_t)(parallel->count - 1) * SN_PARALLEL_PAIRS;
+}
+
+/* Rows; axes; the pairs that have rows, with their number; combinations. */
+void sn_parallel_pack(const struct sn_parallel *parallel, struct sn_buffer *bytes)
+{
+	uint64_t used = 0;
+	bytes->failed |= parallel->has_failed;
+	sn_buffer_put(bytes, &parallel->rows, sizeof(parallel->rows));
+	for (unsigned i = 0; i < parallel->count; i++) {
+		const struct sn_parallel_scale_state *axis = parallel->axes + i;
+		struct packed_axis packed = {axis->has_range, axis->least, axis->greatest,
+					     axis->shift, axis->more};
+		sn_buffer_put(bytes, &packed, sizeof(packed));
+	}
+	for (size_t i = 0; i < all_pairs(parallel); i++)
+		used += parallel->pairs[i] > 0;
+	sn_buffer_put(bytes, &used, sizeof(used));
+	for (uint64_t i = 0; i < all_pairs(parallel); i++)
+		if (parallel->pairs[i]) {
+			sn_buffer_put(bytes, &i, sizeof(i));
+			sn_buffer_put(bytes, parallel->pairs + i, sizeof(*parallel->pairs));
+		}
+	sn_buffer_put(bytes, parallel->cell, parallel->cells.count * sizeof(*parallel->cell));
+}
+
+bool sn_parallel_unpack(struct sn_parallel *parallel, struct sn_span bytes)
+{
+	uint64_t used = 0, at;
+	struct sn_parallel_cell cell;
+	bool is_whole = sn_span_get(&bytes, &parallel->rows, sizeof(parallel->rows));
+	for (unsigned i = 0; i < parallel->count && is_whole; i++) {
+		struct sn_parallel_scale_state *axis = parallel->axes + i;
+		struct packed_axis packed;
+		is_whole = sn_span_get(&bytes, &packed, sizeof(packed));
+		if (!is_whole)
+			break;
+		axis->has_range = packed.has_range;
+		axis->least = packed.least;
+		axis->greatest = packed.greatest;
+		axis->shift = (int)packed.shift;
+		axis->more = (int)packed.more;
+		prepare(axis);
+	}
+	is_whole = is_whole && sn_span_get(&bytes, &used, sizeof(used));
+	for (uint64_t i = 0; i < used && is_whole; i++) {
+		is_whole = sn_span_get(&bytes, &at, sizeof(at)) && at < all_pairs(parallel) &&
+			   sn_span_get(&bytes, parallel->pairs + at, sizeof(*parallel->pairs));
+	}
+	while (is_whole && parallel->cells.count < SN_PARALLEL_CELLS &&
+	       sn_span_get(&bytes, &cell, sizeof(cell)))
+		add_cell(parallel, cell.key, cell.rows);
+	return is_whole && !parallel->has_failed;
+}

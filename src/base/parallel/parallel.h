@@ -6,7 +6,7 @@
  *	struct sn_parallel_axis axes[] = {{"start", "ns", SN_PARALLEL_LINEAR, begin, end}, ...};
  *	struct sn_parallel *parallel = sn_parallel_new(axes, count);
  *	for each row: sn_parallel_add(parallel, values);
- *	sn_parallel_json(parallel, names, &json);
+ *	sn_parallel_json(parallel, names, &json);	(show/causal/parallel_json.h)
  *	sn_parallel_free(parallel);
  *
  * Two things are counted. For each two adjacent axes, a histogram in two dimensions with up to 64
@@ -27,8 +27,8 @@
  */
 #pragma once
 
+#include "base/buffer.h"
 #include "base/error.h"
-#include "show/json.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,7 +47,7 @@ struct sn_parallel_axis {
 	const char *name; /* the caller's, while the object lives */
 	const char *unit; /* of sn_number_format */
 	enum sn_parallel_scale scale;
-	/* Numbers that are known before to lie within the range of the rows, as its ends; NAN: none. */
+	/* Ends between which all rows are known to lie; NAN: none. */
 	double low, high;
 };
 
@@ -70,16 +70,7 @@ struct sn_parallel_names {
 	uint32_t count;
 };
 
-/*
- * The member "parallel" of an open object:
- *
- *	{"rows": N, "axes": [AXIS...], "pairs": [[BIN, BIN, ROWS, ...]...], "cells": [GROUP..., ROWS, ...]}
- *
- * AXIS: {"name", "unit", "scale": "linear" | "log" | "category", "bins": [BIN...], "group_count"}; BIN:
- * {"low", "high"} or {"name"}, and "rows", "group". Bins are in the order in which they are shown:
- * "0 or less", numbers upwards, "missing"; categories by frequency, "other", "missing". `pairs` has a
- * list for each two adjacent axes, `cells` a group for each axis and the rows. Each row is counted
- * once in each. 0 or SN_ERR_MEMORY.
- */
-int sn_parallel_json(const struct sn_parallel *parallel, const struct sn_parallel_names *names,
-		     struct sn_json *json);
+/* What an object has counted as bytes, for another process of this build; and an empty object with the same axes that gets it. False where
+ * bytes are missing or memory is. */
+void sn_parallel_pack(const struct sn_parallel *parallel, struct sn_buffer *bytes);
+bool sn_parallel_unpack(struct sn_parallel *parallel, struct sn_span bytes);
