@@ -2,7 +2,7 @@
 /* All of it: from a table of observations and what is known of it to a graph, effects, and what they are to be held against. */
 #pragma once
 
-#include "adjusted.h"
+#include "effect/adjusted.h"
 #include "baselines.h"
 #include "discover.h"
 #include "prior.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "causal/causal.h"
-#include "causal/do.h"
+#include "causal/effect/do.h"
 #include "show/sheet.h"
 
 /* A page's sentences and sheets. Without memory the page says that it has failed. */

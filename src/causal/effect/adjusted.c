@@ -3,7 +3,7 @@
 #include "adjusted.h"
 
 #include "base/pool.h"
-#include "causal.h"
+#include "causal/causal.h"
 
 #include <math.h>
 #include <stdlib.h>

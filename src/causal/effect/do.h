@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "causal.h"
+#include "causal/causal.h"
 #include "held.h"
 
 struct sn_do {

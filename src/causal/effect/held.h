@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "effect/double_ml.h"
+#include "double_ml.h"
 
 struct sn_causal;
 struct sn_prior;

@@ -2,8 +2,8 @@
 /* Sets of variables to hold, and their columns; see held.h. */
 #include "held.h"
 
-#include "causal.h"
-#include "effect/adjustment.h"
+#include "adjustment.h"
+#include "causal/causal.h"
 
 #include <stdlib.h>
 

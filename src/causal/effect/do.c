@@ -3,7 +3,7 @@
 #include "do.h"
 
 #include "held.h"
-#include "levels.h"
+#include "causal/levels.h"
 
 #include <math.h>
 #include <stdlib.h>
