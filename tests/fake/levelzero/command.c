@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of one instruction of a kernel: much longer than code.c takes for it, so that a host that waits has waited for the device. */
+#define STEP_NS	   100u
 /* From a queue's call to the first command of its lists: until then events are as they were. */
 #define EXECUTE_NS (fake_fails("late-start") ? 5000000u : 50000u)
 
@@ -35,12 +37,15 @@ static void do_bytes(const struct command *command)
 			((char *)command->to)[at] = command->pattern[at % command->pattern_bytes];
 }
 
+/* What a kernel computes is there at once, as what a copy does; it takes as long as its longest item. */
 static void operate(const struct command *command, struct fake_stream *stream)
 {
 	struct fake_call call = {.domain = FAKE_DRIVER, .name = "zeCommandListAppendLaunchKernel"};
+	struct fake_operation operation = command->operation;
+	operation.least_ns = code_run(&command->work) * STEP_NS;
 	place_is(command->place);
 	fake_call_begin(&call);
-	fake_enqueue(stream, &command->operation);
+	fake_enqueue(stream, &operation);
 	fake_call_end(&call);
 	place_is(NULL);
 	do_bytes(command);
@@ -133,11 +138,12 @@ static ze_result_t append_kernel(ze_command_list_handle_t list, ze_kernel_handle
 				 const ze_group_count_t *groups, ze_event_handle_t signal,
 				 uint32_t wait_count, ze_event_handle_t *waits)
 {
-	struct command command = {
-	    .kind = RUN,
-	    .operation = {.kind = FAKE_KERNEL, .name = *(const char **)kernel, .peer = -1},
-	    .signal = (struct event *)signal};
-	(void)groups;
+	struct command command = {.kind = RUN,
+				  .operation = {.kind = FAKE_KERNEL,
+						.name = ((const struct kernel *)kernel)->name,
+						.peer = -1},
+				  .work = kernel_work((const struct kernel *)kernel, groups),
+				  .signal = (struct event *)signal};
 	return append(list, &command, wait_count, waits);
 }
 

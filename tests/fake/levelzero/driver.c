@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -101,7 +100,7 @@ static ze_result_t device_clock(ze_device_handle_t device, uint64_t *host_ns, ui
 	return ZE_RESULT_SUCCESS;
 }
 
-/* ---- contexts, memory, modules ---- */
+/* ---- contexts and memory ---- */
 
 static ze_result_t context_create(ze_driver_handle_t handle, const ze_context_desc_t *desc,
 				  ze_context_handle_t *context)
@@ -158,61 +157,6 @@ static ze_result_t memory_free(ze_context_handle_t context, void *memory)
 	return fake_memory_free(memory) ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_ARGUMENT;
 }
 
-static ze_result_t module_create(ze_context_handle_t context, ze_device_handle_t device,
-				 const ze_module_desc_t *desc, ze_module_handle_t *module,
-				 ze_module_build_log_handle_t *log)
-{
-	(void)context, (void)device, (void)desc, (void)log;
-	*module = malloc(1);
-	return ZE_RESULT_SUCCESS;
-}
-
-static ze_result_t module_destroy(ze_module_handle_t module)
-{
-	free(module);
-	return ZE_RESULT_SUCCESS;
-}
-
-/* A kernel is its name, which the table of what ran keeps. */
-static ze_result_t kernel_create(ze_module_handle_t module, const ze_kernel_desc_t *desc,
-				 ze_kernel_handle_t *kernel)
-{
-	char **name = malloc(sizeof(*name));
-	(void)module;
-	*name = strdup(desc->pKernelName);
-	*kernel = (ze_kernel_handle_t)name;
-	return ZE_RESULT_SUCCESS;
-}
-
-static ze_result_t kernel_destroy(ze_kernel_handle_t kernel)
-{
-	free(kernel);
-	return ZE_RESULT_SUCCESS;
-}
-
-static ze_result_t kernel_name(ze_kernel_handle_t kernel, size_t *size, char *text)
-{
-	const char *name = *(const char **)kernel;
-	if (text)
-		snprintf(text, *size, "%s", name);
-	*size = strlen(name) + 1;
-	return ZE_RESULT_SUCCESS;
-}
-
-static ze_result_t kernel_group(ze_kernel_handle_t kernel, uint32_t x, uint32_t y, uint32_t z)
-{
-	(void)kernel, (void)x, (void)y, (void)z;
-	return ZE_RESULT_SUCCESS;
-}
-
-/* Kernels compute nothing. */
-static ze_result_t kernel_argument(ze_kernel_handle_t kernel, uint32_t index, size_t bytes,
-				   const void *value)
-{
-	(void)kernel, (void)index, (void)bytes, (void)value;
-	return ZE_RESULT_SUCCESS;
-}
-
 /* ---- tables, by the names that the loader asks for ---- */
 
 #define TABLE(prefix, name, type, ...)                                                             \
@@ -236,11 +180,8 @@ TABLE(ze, CommandList, ze_command_list_dditable_t, fill_list_table(table);)
 TABLE(ze, Fence, ze_fence_dditable_t, fill_fence_table(table);)
 TABLE(ze, EventPool, ze_event_pool_dditable_t, fill_event_tables(table, NULL);)
 TABLE(ze, Event, ze_event_dditable_t, fill_event_tables(NULL, table);)
-TABLE(ze, Module, ze_module_dditable_t, table->pfnCreate = module_create;
-      table->pfnDestroy = module_destroy;)
-TABLE(ze, Kernel, ze_kernel_dditable_t, table->pfnCreate = kernel_create;
-      table->pfnDestroy = kernel_destroy; table->pfnGetName = kernel_name;
-      table->pfnSetGroupSize = kernel_group; table->pfnSetArgumentValue = kernel_argument;)
+TABLE(ze, Module, ze_module_dditable_t, fill_module_tables(table, NULL);)
+TABLE(ze, Kernel, ze_kernel_dditable_t, fill_module_tables(NULL, table);)
 TABLE(ze, Mem, ze_mem_dditable_t, table->pfnAllocShared = memory_shared;
       table->pfnAllocDevice = memory_device; table->pfnAllocHost = memory_host;
       table->pfnFree = memory_free;)

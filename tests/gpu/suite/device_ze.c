@@ -17,6 +17,7 @@
 #include <time.h>
 
 enum { COUNT = 1 << 16, BYTES = COUNT * 4, THREADS = 3, REPLAYS = 10, ROUND = 1000 };
+enum { FACTOR = 3, FILLED = 0x12345678 };
 enum {
 	CONTEXT_DESC = 0xd,
 	QUEUE_DESC = 0xe,
@@ -173,7 +174,7 @@ static void *kernel_of(const char *name)
 	return kernel;
 }
 
-static float *memory(void)
+static uint32_t *memory(void)
 {
 	const struct memory_desc desc = {.type = DEVICE_MEMORY_DESC};
 	void *made;
@@ -222,16 +223,16 @@ static __attribute__((noinline)) void launch(void *list, void *kernel)
 	} while (0)
 
 /* A kernel object keeps the arguments that it was given last, so each use has one of its own. */
-static void *scale_of(float *x)
+static void *scale_of(uint32_t *x)
 {
-	const float factor = 2;
+	const uint32_t factor = FACTOR;
 	void *kernel = kernel_of("scale");
 	CALL(zeKernelSetArgumentValue, kernel, 0, sizeof(x), &x);
 	CALL(zeKernelSetArgumentValue, kernel, 1, sizeof(factor), &factor);
 	return kernel;
 }
 
-static void *add_of(float *x, float *y)
+static void *add_of(uint32_t *x, uint32_t *y)
 {
 	void *kernel = kernel_of("add");
 	CALL(zeKernelSetArgumentValue, kernel, 0, sizeof(x), &x);
@@ -240,7 +241,7 @@ static void *add_of(float *x, float *y)
 }
 
 struct share {
-	float *x;
+	uint32_t *x;
 	int times;
 };
 
@@ -256,7 +257,7 @@ static void *work_in_thread(void *data)
 	return NULL;
 }
 
-static void work_in_threads(float *shares_of[THREADS])
+static void work_in_threads(uint32_t *shares_of[THREADS])
 {
 	pthread_t threads[THREADS];
 	struct share shares[THREADS];
@@ -269,7 +270,7 @@ static void work_in_threads(float *shares_of[THREADS])
 }
 
 /* A list that is recorded once and executed often: each operation stands below the line that has appended it. */
-static void replay(float *x, float *y)
+static void replay(uint32_t *x, uint32_t *y)
 {
 	const struct sn_ze_queue_desc queue_desc = {.type = QUEUE_DESC};
 	const struct sn_ze_list_desc list_desc = {.type = SN_ZE_COMMAND_LIST_DESC};
@@ -286,41 +287,42 @@ static void replay(float *x, float *y)
 	}
 }
 
-/* What the device computes, as each element begins with 1. */
-static float expected(void)
+/* What the device computes of an element, which begins with its place: of y one half was copied from x, and the other was filled. */
+static uint32_t expected(uint32_t index)
 {
-	float x = 1, y = 1;
+	uint32_t x = index + 1, y = index < COUNT / 2 ? x : FILLED;
 	for (int i = 0; i < 40; i++)
-		x *= 2;
+		x *= FACTOR;
 	for (int i = 0; i < 15; i++)
 		x += y;
 	for (int thread = 0; thread < THREADS; thread++) {
-		float share = 1;
+		uint32_t share = index + 1;
 		for (int i = 0; i < 10 * (thread + 1); i++)
-			share *= 2;
+			share *= FACTOR;
 		y += share;
 	}
 	for (int i = 0; i < REPLAYS; i++)
-		x = x * 8 + y;
+		x = x * FACTOR * FACTOR * FACTOR + y;
 	return x;
 }
 
 static int work(void)
 {
-	float *host = malloc(BYTES), zero = 0, *x, *y, *shares[THREADS];
+	const uint32_t filled = FILLED;
+	uint32_t *host = malloc(BYTES), *x, *y, *shares[THREADS];
 	load();
 	void *list = immediate();
-	for (int i = 0; i < COUNT; i++)
-		host[i] = 1;
+	for (uint32_t i = 0; i < COUNT; i++)
+		host[i] = i + 1;
 	x = memory();
 	y = memory();
 	note("copy", __LINE__ + 1, BYTES, false);
 	CALL(zeCommandListAppendMemoryCopy, list, x, host, BYTES, NULL, 0, NULL);
 	note("set", __LINE__ + 1, BYTES, false);
-	CALL(zeCommandListAppendMemoryFill, list, y, &zero, sizeof(zero), BYTES, NULL, 0, NULL);
+	CALL(zeCommandListAppendMemoryFill, list, y, &filled, sizeof(filled), BYTES, NULL, 0, NULL);
 	CALL(zeCommandListAppendBarrier, list, NULL, 0, NULL);
-	note("copy", __LINE__ + 1, BYTES, false);
-	CALL(zeCommandListAppendMemoryCopy, list, y, x, BYTES, NULL, 0, NULL);
+	note("copy", __LINE__ + 1, BYTES / 2, false);
+	CALL(zeCommandListAppendMemoryCopy, list, y, x, BYTES / 2, NULL, 0, NULL);
 	for (int i = 0; i < THREADS; i++) {
 		shares[i] = memory();
 		note("copy", __LINE__ + 1, BYTES, false);
@@ -348,7 +350,7 @@ static int work(void)
 	CALL(zeMemFree, context, y);
 	for (int i = 0; i < THREADS; i++)
 		CALL(zeMemFree, context, shares[i]);
-	fprintf(stderr, "result %a expected %a\n", host[COUNT - 1], expected());
+	print_wrong(host, COUNT, expected);
 	free(host);
 	print_truth(REPLAYS, 0);
 	return 0;

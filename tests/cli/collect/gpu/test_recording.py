@@ -366,15 +366,26 @@ def test_a_day_with_an_amd_device(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+def day_of_level_zero(folder: Path, *fakes: str, rounds: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([FAKE, "--levelzero", *fakes, RUN, folder / "left"], capture_output=True, text=True, timeout=600,
+                          env={**os.environ, "SONDE": str(SONDE), "SONDE_GPU_ROUNDS": str(rounds), "SONDE_GPU_LAUNCHES": "2000", **environment})
+    if done.returncode == 77 and "no fake Level Zero" in done.stderr:
+        pytest.skip(done.stderr)
+    return done
+
+
+def failed_checks(folder: Path) -> dict[str, str]:
+    """What was found instead."""
+    checks = json.loads((folder / "left/levelzero/checks.json").read_text())
+    return {check["name"]: check["found"] for check in checks if not check["is_right"]}
+
+
 @pytest.mark.measures
 def test_a_day_with_a_device_of_level_zero(tmp_path):
-    environment = {**os.environ, "SONDE": str(SONDE), "SONDE_GPU_ROUNDS": "1", "SONDE_GPU_LAUNCHES": "2000"}
-    done = subprocess.run([FAKE, "--levelzero", RUN, tmp_path / "left"], capture_output=True, text=True, timeout=600, env=environment)
-    if done.returncode == 77:
-        pytest.skip(done.stderr or done.stdout)
+    done = day_of_level_zero(tmp_path, rounds=1)
     assert done.returncode == 0, done.stdout + done.stderr
     checks = json.loads((tmp_path / "left/levelzero/checks.json").read_text())
-    assert len(checks) == 7 and all(check["is_right"] for check in checks)
+    assert len(checks) == 8 and all(check["is_right"] for check in checks)
     rows = (tmp_path / "left/levelzero/benchmarks.csv").read_text().splitlines()
     assert [row.split(",")[1].strip('"') for row in rows[1:3]] == ["by itself", "the loader's tracing layer"] and sum("Sonde" in row for row in rows) == 2
     done = analyzed(Path(f"{tmp_path / 'left'}.tar.gz"))
@@ -387,6 +398,14 @@ def test_a_day_with_a_device_of_level_zero(tmp_path):
     truth.write_text(json.dumps(wrong))
     done = analyzed(tmp_path / "left")
     assert done.returncode == 1 and "replayed: ran {" in done.stdout
+
+
+def test_a_kernel_that_computes_something_else_is_found(tmp_path):
+    """In one element, neither the first nor the last."""
+    done = day_of_level_zero(tmp_path, "--fail", "wrong-result")
+    found = failed_checks(tmp_path)
+    assert done.returncode == 1 and list(found) == ["the device computes what it should"], done.stdout + done.stderr
+    assert found["the device computes what it should"].startswith("'wrong elements: 1 of 65536, of which 100 is ")
 
 
 @pytest.mark.skipif(not shutil.which("spirv-as"), reason="no spirv-as (Debian: spirv-tools)")
