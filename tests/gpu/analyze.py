@@ -189,6 +189,9 @@ def analyze_vendor(folder: Path, scratch: Path) -> bool:
     is_right = print_checks(folder) if has_run else True
     if has_run:
         print_benchmarks(folder)
+    if not (folder / "truth.json").exists():
+        print(f"\nthe program failed: {(folder / 'facts/result').read_text().strip()}")
+        return False
     truth = json.loads((folder / "truth.json").read_text())
     for level in LEVELS[folder.name]:
         for path in sorted((folder / "recordings" / level).glob("*.recording")):

@@ -54,7 +54,11 @@ facts_of() {
 	uname -rm >"$facts/system"
 	$compiler --version | head -1 >>"$facts/compiler"
 	git -C "$root" rev-parse HEAD >"$facts/commit" 2>/dev/null
-	"$folder/$1/bin/device" work >"$folder/$1/truth.json" 2>"$facts/result" || echo "the program fails by itself"
+	if ! "$folder/$1/bin/device" work >"$folder/$1/truth.json" 2>"$facts/result"; then
+		echo "$1: the program failed: $(<"$facts/result")"
+		rm "$folder/$1/truth.json"
+		status=1
+	fi
 	[ -z "$sonde" ] || "$sonde" --version >"$facts/sonde" 2>&1
 	[ -z "$sonde" ] || "$sonde" doctor >"$facts/doctor" 2>&1
 }

@@ -58,9 +58,10 @@ static const char ptx[] =
     "	ret;\n"
     "}\n";
 
+/* 77: there is no device, which is said to who asks. All else is a failure. */
 __attribute__((noreturn)) static void end(int status, const char *what, const char *why)
 {
-	printf("%s%s%s\n", what, *why ? ": " : "", why);
+	fprintf(status == 77 ? stdout : stderr, "%s%s%s\n", what, *why ? ": " : "", why);
 	exit(status);
 }
 

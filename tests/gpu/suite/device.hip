@@ -42,7 +42,7 @@ static void check(hipError_t error, int line)
 {
 	if (error == hipSuccess)
 		return;
-	printf("line %d: %s\n", line, hipGetErrorString(error));
+	fprintf(stderr, "line %d: %s\n", line, hipGetErrorString(error));
 	exit(1);
 }
 

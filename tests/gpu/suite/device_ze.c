@@ -104,12 +104,14 @@ static struct {
 
 static void *device, *context, *module;
 
+/* 77: there is no device, which is said to who asks. All else is a failure. */
 __attribute__((noreturn)) static void end(int status, const char *what, unsigned error)
 {
+	FILE *to = status == 77 ? stdout : stderr;
 	if (error)
-		printf("%s: error 0x%x\n", what, error);
+		fprintf(to, "%s: error 0x%x\n", what, error);
 	else
-		puts(what);
+		fprintf(to, "%s\n", what);
 	exit(status);
 }
 

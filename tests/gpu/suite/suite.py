@@ -50,7 +50,7 @@ def losses(sonde: str, database: Path) -> dict[str, int]:
 def check_work(checks: Checks, sonde: str, folder: Path, vendor: str) -> None:
     program = str(folder / "bin/device")
     plain = subprocess.run([program, "work"], capture_output=True, text=True)
-    checks.equal("the program runs by itself", 0, plain.returncode)
+    checks.equal("the program runs by itself", (0, ""), (plain.returncode, plain.stderr if plain.returncode else ""))
     if plain.returncode:
         return
     truth = json.loads(plain.stdout)

@@ -408,6 +408,19 @@ def test_a_kernel_that_computes_something_else_is_found(tmp_path):
     assert found["the device computes what it should"].startswith("'wrong elements: 1 of 65536, of which 100 is ")
 
 
+def test_a_program_that_fails_says_why(tmp_path):
+    """There, and where the result is read, which goes on with the next device's."""
+    done = day_of_level_zero(tmp_path, FAKE_MEMORY_MIB="1")
+    why = "the program failed: zeMemAllocDevice: error 0x70000003\n"
+    assert done.returncode == 1 and f"levelzero: {why}" in done.stdout, done.stdout + done.stderr
+    assert failed_checks(tmp_path) == {"the program runs by itself": "(1, 'zeMemAllocDevice: error 0x70000003\\n')"}
+    (tmp_path / "left/hip/facts").mkdir(parents=True)
+    (tmp_path / "left/hip/facts/devices").write_text("1 HIP device\n")
+    (tmp_path / "left/hip/facts/result").write_text("line 9: no device\n")
+    done = analyzed(tmp_path / "left")
+    assert done.returncode == 1 and why in done.stdout and "the program failed: line 9: no device\n" in done.stdout, done.stdout + done.stderr
+
+
 @pytest.mark.skipif(not shutil.which("spirv-as"), reason="no spirv-as (Debian: spirv-tools)")
 def test_the_kernels_of_level_zero_are_what_their_source_says(tmp_path):
     source, words = GPU / "suite/kernels.spvasm", GPU / "suite/kernels_spv.h"
