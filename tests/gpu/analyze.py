@@ -194,7 +194,11 @@ def analyze_vendor(folder: Path, scratch: Path) -> bool:
         return False
     truth = json.loads((folder / "truth.json").read_text())
     for level in LEVELS[folder.name]:
-        for path in sorted((folder / "recordings" / level).glob("*.recording")):
+        recordings = sorted((folder / "recordings" / level).glob("*.recording"))
+        if level == "lists" and not recordings:
+            print("\nno lists were recorded")
+            is_right = False
+        for path in recordings:
             print_oddities(path)
             is_right = replay_is_right(path, truth, folder.name, level, scratch) and is_right
             if folder.name != "cuda" or os.environ.get("SONDE_FAKE_CUDA"):

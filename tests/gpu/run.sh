@@ -22,11 +22,19 @@ flags=(-std=gnu17 -D_GNU_SOURCE -g -Wall -Wextra)
 lines=(-g -O1 -fno-inline -fno-optimize-sibling-calls -D_GNU_SOURCE -pthread)
 
 # ---- which devices there are ----
+status=0
 reasons=()
 has_device() { # has_device VENDOR: or the reason
-	local said
-	said=$("$new/$1/bin/device" probe) && { echo "$said" | tee "$new/$1/facts/devices"; return; }
-	reasons+=("$said")
+	local said probed
+	said=$("$new/$1/bin/device" probe)
+	probed=$?
+	[ $probed != 0 ] || { echo "$said" | tee "$new/$1/facts/devices"; return; }
+	if [ $probed = 77 ]; then
+		reasons+=("$said")
+	else
+		echo "$1: looking for devices failed with status $probed"
+		status=1
+	fi
 	rm -r "${new:?}/$1"
 	return 1
 }
@@ -43,7 +51,8 @@ fi
 if [ ! -d "$new/cuda" ] && [ ! -d "$new/levelzero" ] && [ ! -d "$new/hip" ]; then
 	rm -r "$new"
 	printf -v reason '%s; ' "${reasons[@]}"
-	echo "${reason%; }"
+	[ ${#reasons[@]} = 0 ] || echo "${reason%; }"
+	[ $status = 0 ] || exit $status
 	exit 77
 fi
 mv -T "$new" "$folder" || exit 128
@@ -72,17 +81,17 @@ suite() {
 	rm -rf "$folder/$1/scratch"
 }
 
-# record_as VENDOR LEVEL OPTION...: the program, and what it printed
+# record_as VENDOR LEVEL OPTION...: the program, and what it printed. Status 1: nothing was recorded
 record_as() {
 	local own=$folder/$1 recorded=$folder/$1/recordings/$2
 	"$here/record.sh" "${@:3}" "$recorded" "$own/bin/device" work >"$own/output" 2>&1 || echo "recording $2: status $?"
 	mv "$own/output" "$recorded/"
 	mv "$recorded"/librecorder*.so "$own/bin/" 2>/dev/null
+	[ -n "$(find "$recorded" -name '*.recording')" ] || { echo "recording $2: there is none"; return 1; }
 }
 
 sonde=${SONDE:-$root/build/src/cmd/sonde}
 "$sonde" --version >/dev/null 2>&1 || { echo "no Sonde ($sonde): recordings and the costs of others alone"; sonde=; }
-status=0
 
 cuda() {
 	local cuda=$folder/cuda cupti nvcc level options file
@@ -122,7 +131,7 @@ hip() {
 
 levelzero() {
 	facts_of levelzero
-	record_as levelzero lists --levelzero
+	record_as levelzero lists --levelzero || status=1
 	suite levelzero
 }
 

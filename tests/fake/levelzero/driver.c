@@ -84,6 +84,8 @@ static ze_result_t device_properties(ze_device_handle_t device, ze_device_proper
 	bool in_seconds = properties->stype == ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
 	if (in_seconds && getenv("FAKE_ZE_OLD"))
 		return ZE_RESULT_ERROR_INVALID_ENUMERATION;
+	if (fake_fails("no-properties"))
+		return ZE_RESULT_ERROR_DEVICE_LOST;
 	properties->type = ZE_DEVICE_TYPE_GPU;
 	properties->timerResolution = in_seconds ? hz : 1000000000u / hz;
 	properties->timestampValidBits = 40;

@@ -116,9 +116,10 @@ CASES = {"cuda": {"launch": ["launch", LAUNCHES], "launch after detaching": ["de
          "levelzero": {"launch": ["launch", LAUNCHES]}, "hip": {"launch": ["launch", LAUNCHES]}}
 
 
-def benchmark(folder: Path, sonde: "str | None", vendor: str) -> None:
+def benchmark(checks: Checks, folder: Path, sonde: "str | None", vendor: str) -> None:
     """Modes in turns, each in a process of its own. Launches in ns: CPU time of the thread, wall time; graphs in us: thread, process."""
     figures: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+    failed: dict[str, int] = {}
     (folder / "scratch").mkdir(exist_ok=True)
     for _ in range(ROUNDS):
         for case, arguments in CASES[vendor].items():
@@ -129,6 +130,8 @@ def benchmark(folder: Path, sonde: "str | None", vendor: str) -> None:
                                       env={**os.environ, **environment})
                 if done.returncode == 0:
                     figures.setdefault((case, mode), []).append(tuple(map(float, done.stdout.split()[:2])))
+                elif done.returncode != 77 and mode.startswith(("by itself", "Sonde")):  # others' tools may be missing
+                    failed[f"{case}, {mode}"] = done.returncode
                 for left in (folder / "scratch").glob("*.recording"):
                     left.unlink()
                 subprocess.run(["rm", "-rf", folder / "scratch/timed.sonde"], check=True)
@@ -138,6 +141,8 @@ def benchmark(folder: Path, sonde: "str | None", vendor: str) -> None:
         for (case, mode), rows in figures.items():
             first, second = zip(*rows)
             out.writerow([case, mode, len(rows), min(first), statistics.median(first), min(second), statistics.median(second)])
+    if ROUNDS:
+        checks.equal("each timed run ends well", {}, failed)
 
 
 def main() -> int:
@@ -148,8 +153,8 @@ def main() -> int:
         check_work(checks, sonde, folder, vendor)
     if sonde and vendor == "cuda":
         check_detaching(checks, sonde, folder)
+    benchmark(checks, folder, sonde, vendor)
     (folder / "checks.json").write_text(json.dumps(checks.all, indent=1) + "\n")
-    benchmark(folder, sonde, vendor)
     return 0 if all(check["is_right"] for check in checks.all) else 1
 
 

@@ -385,7 +385,7 @@ def test_a_day_with_a_device_of_level_zero(tmp_path):
     done = day_of_level_zero(tmp_path, rounds=1)
     assert done.returncode == 0, done.stdout + done.stderr
     checks = json.loads((tmp_path / "left/levelzero/checks.json").read_text())
-    assert len(checks) == 8 and all(check["is_right"] for check in checks)
+    assert len(checks) == 9 and all(check["is_right"] for check in checks)
     rows = (tmp_path / "left/levelzero/benchmarks.csv").read_text().splitlines()
     assert [row.split(",")[1].strip('"') for row in rows[1:3]] == ["by itself", "the loader's tracing layer"] and sum("Sonde" in row for row in rows) == 2
     done = analyzed(Path(f"{tmp_path / 'left'}.tar.gz"))
@@ -419,6 +419,30 @@ def test_a_program_that_fails_says_why(tmp_path):
     (tmp_path / "left/hip/facts/result").write_text("line 9: no device\n")
     done = analyzed(tmp_path / "left")
     assert done.returncode == 1 and why in done.stdout and "the program failed: line 9: no device\n" in done.stdout, done.stdout + done.stderr
+
+
+def test_lists_of_which_nothing_was_recorded(tmp_path):
+    """A file that cannot be so long is none."""
+    done = day_of_level_zero(tmp_path, SONDE_RECORD_MIB=str((1 << 43) - 1))
+    assert done.returncode == 1 and "recording lists: there is none\n" in done.stdout, done.stdout + done.stderr
+    assert failed_checks(tmp_path) == {}
+    done = analyzed(tmp_path / "left")
+    assert done.returncode == 1 and "no lists were recorded\n" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_timed_run_that_fails_under_sonde_is_a_failed_check(tmp_path):
+    sonde = tmp_path / "sonde"
+    sonde.write_text(f"#!/bin/sh\ncase \"$*\" in *--no-analyze*python,operator*) exit 3 ;; esac\nexec {SONDE} \"$@\"\n")
+    sonde.chmod(0o755)
+    done = day_of_level_zero(tmp_path, rounds=1, SONDE=str(sonde))
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert failed_checks(tmp_path) == {"each timed run ends well": "{'launch, Sonde, no native paths': 3}"}
+
+
+def test_a_device_that_cannot_be_looked_for_is_not_none(tmp_path):
+    done = day_of_level_zero(tmp_path, "--fail", "no-properties")
+    assert done.returncode == 1 and "levelzero: looking for devices failed with status 1\n" in done.stdout, done.stdout
+    assert "zeDeviceGetProperties: error 0x70000001\n" in done.stderr and not (tmp_path / "left").exists()
 
 
 @pytest.mark.skipif(not shutil.which("spirv-as"), reason="no spirv-as (Debian: spirv-tools)")
