@@ -5,7 +5,8 @@
 # Usage: tests/gpu/run.sh FOLDER
 # It takes a C compiler (for AMD ROCm's hipcc) and Python's own library, and no network. SONDE names the program (build/src/cmd/sonde);
 # without one there are recordings and the costs of others. Status 0; 1 where a check fails; 77, with one line, where there is no device or
-# no compiler. SONDE_GPU_ROUNDS (5), SONDE_GPU_LAUNCHES (50000) and SONDE_GPU_REPLAYS (1000) say how long to measure.
+# no compiler. SONDE_GPU_ROUNDS (5), SONDE_GPU_LAUNCHES (50000) and SONDE_GPU_REPLAYS (1000) say how long to measure, SONDE_GPU_LIMIT (300) how
+# many seconds one program may take: a device that hangs is a failure.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -19,6 +20,7 @@ mkdir -p "$(dirname "$folder")" && new=$(mktemp -d "$folder.XXXXXX") && mkdir -p
 chmod 755 "$new"
 flags=(-std=gnu17 -D_GNU_SOURCE -g -Wall -Wextra)
 # lines are those of the source: no function is called last, or inlined
+bounded=(timeout -k 10 "${SONDE_GPU_LIMIT:-300}")
 lines=(-g -O1 -fno-inline -fno-optimize-sibling-calls -D_GNU_SOURCE -pthread)
 
 # ---- which devices there are ----
@@ -26,7 +28,7 @@ status=0
 reasons=()
 has_device() { # has_device VENDOR: or the reason
 	local said probed
-	said=$("$new/$1/bin/device" probe)
+	said=$("${bounded[@]}" "$new/$1/bin/device" probe)
 	probed=$?
 	[ $probed != 0 ] || { echo "$said" | tee "$new/$1/facts/devices"; return; }
 	if [ $probed = 77 ]; then
@@ -63,13 +65,16 @@ facts_of() {
 	uname -rm >"$facts/system"
 	$compiler --version | head -1 >>"$facts/compiler"
 	git -C "$root" rev-parse HEAD >"$facts/commit" 2>/dev/null
-	if ! "$folder/$1/bin/device" work >"$folder/$1/truth.json" 2>"$facts/result"; then
+	local ended=0
+	"${bounded[@]}" "$folder/$1/bin/device" work >"$folder/$1/truth.json" 2>"$facts/result" || ended=$?
+	if [ $ended != 0 ]; then
+		[ $ended != 124 ] || echo "it was ended after ${bounded[3]} s" >>"$facts/result"
 		echo "$1: the program failed: $(<"$facts/result")"
 		rm "$folder/$1/truth.json"
 		status=1
 	fi
 	[ -z "$sonde" ] || "$sonde" --version >"$facts/sonde" 2>&1
-	[ -z "$sonde" ] || "$sonde" doctor >"$facts/doctor" 2>&1
+	[ -z "$sonde" ] || "${bounded[@]}" "$sonde" doctor >"$facts/doctor" 2>&1
 }
 
 suite() {
@@ -84,7 +89,7 @@ suite() {
 # record_as VENDOR LEVEL OPTION...: the program, and what it printed. Status 1: nothing was recorded
 record_as() {
 	local own=$folder/$1 recorded=$folder/$1/recordings/$2
-	"$here/record.sh" "${@:3}" "$recorded" "$own/bin/device" work >"$own/output" 2>&1 || echo "recording $2: status $?"
+	"${bounded[@]}" "$here/record.sh" "${@:3}" "$recorded" "$own/bin/device" work >"$own/output" 2>&1 || echo "recording $2: status $?"
 	mv "$own/output" "$recorded/"
 	mv "$recorded"/librecorder*.so "$own/bin/" 2>/dev/null
 	[ -n "$(find "$recorded" -name '*.recording')" ] || { echo "recording $2: there is none"; return 1; }
@@ -102,7 +107,7 @@ cuda() {
 	nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 	[ ! -x "$nvcc" ] || "$nvcc" --version >"$cuda/facts/nvcc" 2>&1
 	# CUPTI where the loader finds it, or in the toolkit
-	cupti=$("$cuda/bin/device" cupti) || { cupti=; echo "no libcupti.so: nothing can be recorded, and calls alone are measured"; }
+	cupti=$("${bounded[@]}" "$cuda/bin/device" cupti) || { cupti=; echo "no libcupti.so: nothing can be recorded, and calls alone are measured"; }
 	[ -z "$cupti" ] || export LD_LIBRARY_PATH=${cupti%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	echo "$cupti" >"$cuda/facts/cupti"
 	$compiler "${flags[@]}" -O2 -fPIC -shared -I"$root/src" "-DNULL_TOOL_CUPTI=\"${cupti:-libcupti.so}\"" -o "$cuda/bin/libnull_tool.so" \

@@ -17,7 +17,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from paths import info, measured_lines, report, true_lines
+from paths import bounded, info, measured_lines, report, true_lines
 
 ROUNDS = int(os.environ.get("SONDE_GPU_ROUNDS", "5"))
 LAUNCHES = os.environ.get("SONDE_GPU_LAUNCHES", "50000")
@@ -40,7 +40,7 @@ class Checks:
 
 
 def run_measured(sonde: str, folder: Path, name: str, *command: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sonde, "run", "-q", "-o", folder / "measured" / name, *options, "--", *command], capture_output=True, text=True)
+    return bounded([sonde, "run", "-q", "-o", folder / "measured" / name, *options, "--", *command])
 
 
 def losses(sonde: str, database: Path) -> dict[str, int]:
@@ -49,7 +49,7 @@ def losses(sonde: str, database: Path) -> dict[str, int]:
 
 def check_work(checks: Checks, sonde: str, folder: Path, vendor: str) -> None:
     program = str(folder / "bin/device")
-    plain = subprocess.run([program, "work"], capture_output=True, text=True)
+    plain = bounded([program, "work"])
     checks.equal("the program runs by itself", (0, ""), (plain.returncode, plain.stderr if plain.returncode else ""))
     if plain.returncode:
         return
@@ -126,8 +126,7 @@ def benchmark(checks: Checks, folder: Path, sonde: "str | None", vendor: str) ->
             for mode, (before, environment) in modes(folder, sonde, vendor).items():
                 if "nodes" in mode and not case.startswith("graph"):
                     continue
-                done = subprocess.run([*before, str(folder / "bin/device"), *arguments], capture_output=True, text=True,
-                                      env={**os.environ, **environment})
+                done = bounded([*before, str(folder / "bin/device"), *arguments], {**os.environ, **environment})
                 if done.returncode == 0:
                     figures.setdefault((case, mode), []).append(tuple(map(float, done.stdout.split()[:2])))
                 elif done.returncode != 77 and mode.startswith(("by itself", "Sonde")):  # others' tools may be missing

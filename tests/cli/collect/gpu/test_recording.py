@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from functools import cache
 from pathlib import Path
 from typing import Callable
@@ -443,6 +444,17 @@ def test_a_device_that_cannot_be_looked_for_is_not_none(tmp_path):
     done = day_of_level_zero(tmp_path, "--fail", "no-properties")
     assert done.returncode == 1 and "levelzero: looking for devices failed with status 1\n" in done.stdout, done.stdout
     assert "zeDeviceGetProperties: error 0x70000001\n" in done.stderr and not (tmp_path / "left").exists()
+
+
+def test_a_device_that_hangs_is_a_failure(tmp_path):
+    """It runs one kernel for 20 minutes."""
+    (tmp_path / "plan").write_text("scale 1200000000000\n")
+    begin = time.monotonic()
+    done = day_of_level_zero(tmp_path, "--plan", str(tmp_path / "plan"), SONDE_GPU_LIMIT="3")
+    assert time.monotonic() - begin < 120
+    assert done.returncode == 1 and "levelzero: the program failed: it was ended after 3 s\n" in done.stdout, done.stdout + done.stderr
+    assert "recording lists: status 124\n" in done.stdout
+    assert failed_checks(tmp_path) == {"the program runs by itself": "(124, 'it was ended after 3 s\\n')"}
 
 
 @pytest.mark.skipif(not shutil.which("spirv-as"), reason="no spirv-as (Debian: spirv-tools)")
