@@ -86,7 +86,8 @@ static ze_result_t device_properties(ze_device_handle_t device, ze_device_proper
 		return ZE_RESULT_ERROR_INVALID_ENUMERATION;
 	if (fake_fails("no-properties"))
 		return ZE_RESULT_ERROR_DEVICE_LOST;
-	properties->type = ZE_DEVICE_TYPE_GPU;
+	properties->type =
+	    fake_fails("cpu-first") && !*(int *)device ? ZE_DEVICE_TYPE_CPU : ZE_DEVICE_TYPE_GPU;
 	properties->timerResolution = in_seconds ? hz : 1000000000u / hz;
 	properties->timestampValidBits = 40;
 	properties->kernelTimestampValidBits = 32;

@@ -18,6 +18,7 @@
 
 enum { COUNT = 1 << 16, BYTES = COUNT * 4, THREADS = 3, REPLAYS = 10, ROUND = 1000 };
 enum { FACTOR = 3, FILLED = 0x12345678 };
+enum { MOST_DRIVERS = 16, MOST_DEVICES = 64, INIT_GPU_ONLY = 1, DEVICE_GPU = 1 };
 enum {
 	CONTEXT_DESC = 0xd,
 	QUEUE_DESC = 0xe,
@@ -103,6 +104,7 @@ static struct {
 } ze;
 
 static void *device, *context, *module;
+static const char *device_name;
 
 /* 77: there is no device, which is said to who asks. All else is a failure. */
 __attribute__((noreturn)) static void end(int status, const char *what, unsigned error)
@@ -124,10 +126,8 @@ __attribute__((noreturn)) static void end(int status, const char *what, unsigned
 
 /* ---- the device ---- */
 
-/* The first driver's devices; how many there are. */
-static uint32_t begin(void **driver, void **devices, uint32_t most)
+static void find_loader(void)
 {
-	uint32_t driver_count = 1;
 	void *library = dlopen("libze_loader.so.1", RTLD_NOW);
 	if (!library)
 		end(77, "no loader of Level Zero (libze_loader.so.1)", 0);
@@ -137,22 +137,53 @@ static uint32_t begin(void **driver, void **devices, uint32_t most)
 		end(77, "Level Zero's loader lacks " #name, 0);
 	FUNCTIONS(FIND)
 #undef FIND
-	sn_ze_result error = ze.zeInit(0);
-	if (error || ze.zeDriverGet(&driver_count, driver) || !driver_count ||
-	    ze.zeDeviceGet(*driver, &most, devices) || !most)
-		end(77, "no Level Zero device", error);
-	return most;
+}
+
+/* A GPU, and its driver. */
+struct gpu {
+	void *driver, *device;
+	struct sn_ze_device_properties properties;
+};
+
+/* How many of the driver's devices, which may be other things, are GPUs. */
+static uint32_t gpus_of(void *driver, struct gpu *gpus, uint32_t room)
+{
+	void *devices[MOST_DEVICES];
+	uint32_t count = MOST_DEVICES, found = 0;
+	CALL(zeDeviceGet, driver, &count, devices);
+	for (uint32_t number = 0; number < count && number < MOST_DEVICES && found < room;
+	     number++) {
+		struct gpu *gpu = &gpus[found];
+		*gpu = (struct gpu){driver, devices[number], {.type = SN_ZE_DEVICE_PROPERTIES}};
+		CALL(zeDeviceGetProperties, gpu->device, &gpu->properties);
+		found += gpu->properties.kind == DEVICE_GPU;
+	}
+	return found;
+}
+
+/* All GPUs of all drivers, at least one: how many there are. */
+static uint32_t begin(struct gpu *gpus)
+{
+	void *drivers[MOST_DRIVERS];
+	uint32_t count = MOST_DRIVERS, found = 0;
+	find_loader();
+	sn_ze_result error = ze.zeInit(INIT_GPU_ONLY);
+	if (error)
+		end(77, "no Level Zero device: zeInit", error);
+	CALL(zeDriverGet, &count, drivers);
+	for (uint32_t number = 0; number < count && number < MOST_DRIVERS; number++)
+		found += gpus_of(drivers[number], gpus + found, MOST_DEVICES - found);
+	if (!found)
+		end(77, "no Level Zero device that is a GPU", 0);
+	return found;
 }
 
 static int probe(void)
 {
-	void *driver, *devices[64];
-	uint32_t count = begin(&driver, devices, 64);
-	for (uint32_t number = 0; number < count; number++) {
-		struct sn_ze_device_properties properties = {.type = SN_ZE_DEVICE_PROPERTIES};
-		CALL(zeDeviceGetProperties, devices[number], &properties);
-		printf("device %u: %.256s\n", number, properties.name);
-	}
+	static struct gpu gpus[MOST_DEVICES];
+	uint32_t count = begin(gpus);
+	for (uint32_t number = 0; number < count; number++)
+		printf("device %u: %.256s\n", number, gpus[number].properties.name);
 	return 0;
 }
 
@@ -161,9 +192,11 @@ static void load(void)
 	const struct context_desc context_desc = {.type = CONTEXT_DESC};
 	const struct module_desc module_desc = {
 	    .type = MODULE_DESC, .bytes = sizeof(kernels_spv), .module = kernels_spv};
-	void *driver;
-	begin(&driver, &device, 1);
-	CALL(zeContextCreate, driver, &context_desc, &context);
+	static struct gpu gpus[MOST_DEVICES];
+	begin(gpus);
+	device = gpus[0].device;
+	device_name = gpus[0].properties.name;
+	CALL(zeContextCreate, gpus[0].driver, &context_desc, &context);
 	CALL(zeModuleCreate, context, device, &module_desc, &module, NULL);
 }
 
@@ -352,6 +385,7 @@ static int work(void)
 	CALL(zeMemFree, context, y);
 	for (int i = 0; i < THREADS; i++)
 		CALL(zeMemFree, context, shares[i]);
+	fprintf(stderr, "device: %.256s\n", device_name);
 	print_wrong(host, COUNT, expected);
 	free(host);
 	print_truth(REPLAYS, 0);

@@ -457,6 +457,22 @@ def test_a_device_that_hangs_is_a_failure(tmp_path):
     assert failed_checks(tmp_path) == {"the program runs by itself": "(124, 'it was ended after 3 s\\n')"}
 
 
+def test_the_first_gpu_is_taken(tmp_path):
+    """Not the first device."""
+    done = day_of_level_zero(tmp_path, "--fail", "cpu-first", FAKE_DEVICES="3")
+    assert done.returncode == 0 and done.stdout.startswith("device 0: Fake device 1\ndevice 1: Fake device 2\n"), done.stdout + done.stderr
+    assert (tmp_path / "left/levelzero/facts/result").read_text().startswith("device: Fake device 1\n")
+
+
+@pytest.mark.parametrize("fakes,environment,why", [
+    (("--fail", "cpu-first"), {}, "no Level Zero device that is a GPU"), ((), {"FAKE_DEVICES": "0"}, "no Level Zero device that is a GPU"),
+    ((), {"FAKE_ZE_INIT_ERROR": "0x78000003"}, "no Level Zero device: zeInit: error 0x78000003")])
+def test_no_gpu_of_level_zero(tmp_path, fakes, environment, why):
+    done = day_of_level_zero(tmp_path, *fakes, **environment)
+    assert done.returncode == 77 and why in done.stdout and done.stdout.count("\n") == 1, done.stdout + done.stderr
+    assert not (tmp_path / "left").exists()
+
+
 @pytest.mark.skipif(not shutil.which("spirv-as"), reason="no spirv-as (Debian: spirv-tools)")
 def test_the_kernels_of_level_zero_are_what_their_source_says(tmp_path):
     source, words = GPU / "suite/kernels.spvasm", GPU / "suite/kernels_spv.h"
