@@ -144,6 +144,8 @@ static ze_result_t append_kernel(ze_command_list_handle_t list, ze_kernel_handle
 						.peer = -1},
 				  .work = kernel_work((const struct kernel *)kernel, groups),
 				  .signal = (struct event *)signal};
+	if (copies_alone(((const struct list *)list)->ordinal))
+		return ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE;
 	return append(list, &command, wait_count, waits);
 }
 
@@ -258,8 +260,9 @@ static ze_result_t list_create(ze_context_handle_t context, ze_device_handle_t d
 			       const ze_command_list_desc_t *desc, ze_command_list_handle_t *handle)
 {
 	struct list *list = calloc(1, sizeof(*list));
-	(void)context, (void)desc;
+	(void)context;
 	list->device = *(int *)device;
+	list->ordinal = desc ? desc->commandQueueGroupOrdinal : 0;
 	*handle = (ze_command_list_handle_t)list;
 	return ZE_RESULT_SUCCESS;
 }
@@ -269,7 +272,7 @@ static ze_result_t list_create_immediate(ze_context_handle_t context, ze_device_
 					 ze_command_list_handle_t *handle)
 {
 	list_create(context, device, NULL, handle);
-	(void)desc;
+	((struct list *)*handle)->ordinal = desc ? desc->ordinal : 0;
 	((struct list *)*handle)->stream =
 	    fake_stream_new(*(int *)device, FAKE_STREAM_NON_BLOCKING, 0);
 	return ZE_RESULT_SUCCESS;
@@ -324,7 +327,8 @@ static ze_result_t queue_create(ze_context_handle_t context, ze_device_handle_t 
 				ze_command_queue_handle_t *handle)
 {
 	struct queue *queue = calloc(1, sizeof(*queue));
-	(void)context, (void)desc;
+	(void)context;
+	queue->ordinal = desc ? desc->ordinal : 0;
 	queue->stream = fake_stream_new(*(int *)device, FAKE_STREAM_NON_BLOCKING, 0);
 	*handle = (ze_command_queue_handle_t)queue;
 	return ZE_RESULT_SUCCESS;
@@ -347,6 +351,8 @@ static ze_result_t queue_execute(ze_command_queue_handle_t handle, uint32_t coun
 		struct list *list = (struct list *)lists[index];
 		if (!list->is_closed)
 			misused("a list that is not closed is executed");
+		if (list->ordinal != ((struct queue *)handle)->ordinal)
+			misused("a list is executed in another group of queues than its own");
 		for (uint32_t at = 0; at < list->count; at++)
 			run(&list->commands[at], stream);
 	}

@@ -95,6 +95,27 @@ static ze_result_t device_properties(ze_device_handle_t device, ze_device_proper
 	return ZE_RESULT_SUCCESS;
 }
 
+bool copies_alone(uint32_t ordinal)
+{
+	return fake_fails("copy-first") && !ordinal;
+}
+
+static ze_result_t device_groups(ze_device_handle_t device, uint32_t *count,
+				 ze_command_queue_group_properties_t *groups)
+{
+	uint32_t all = fake_fails("copy-first") ? 2 : 1;
+	(void)device;
+	for (uint32_t ordinal = 0; groups && ordinal < *count && ordinal < all; ordinal++) {
+		groups[ordinal].flags = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY;
+		if (!copies_alone(ordinal))
+			groups[ordinal].flags |= ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE;
+		groups[ordinal].maxMemoryFillPatternSize = 16;
+		groups[ordinal].numQueues = 1;
+	}
+	*count = !*count || *count > all ? all : *count;
+	return ZE_RESULT_SUCCESS;
+}
+
 static ze_result_t device_clock(ze_device_handle_t device, uint64_t *host_ns, uint64_t *ticks)
 {
 	(void)device;
@@ -175,7 +196,8 @@ TABLE(ze, Global, ze_global_dditable_t, table->pfnInit = init;)
 TABLE(ze, Driver, ze_driver_dditable_t, table->pfnGet = driver_get;
       table->pfnGetApiVersion = driver_version;)
 TABLE(ze, Device, ze_device_dditable_t, table->pfnGet = device_get;
-      table->pfnGetProperties = device_properties; table->pfnGetGlobalTimestamps = device_clock;)
+      table->pfnGetProperties = device_properties; table->pfnGetGlobalTimestamps = device_clock;
+      table->pfnGetCommandQueueGroupProperties = device_groups;)
 TABLE(ze, Context, ze_context_dditable_t, table->pfnCreate = context_create;
       table->pfnDestroy = context_destroy;)
 TABLE(ze, CommandQueue, ze_command_queue_dditable_t, fill_queue_table(table);)

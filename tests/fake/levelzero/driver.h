@@ -70,6 +70,7 @@ struct command {
 
 struct list {
 	int device;
+	uint32_t ordinal;	    /* of the group of queues that it is for */
 	struct fake_stream *stream; /* of an immediate one */
 	struct command *commands;
 	uint32_t count;
@@ -78,6 +79,7 @@ struct list {
 
 struct queue {
 	struct fake_stream *stream;
+	uint32_t ordinal;
 };
 
 struct fence {
@@ -88,6 +90,9 @@ FAKE_LOCAL void driver_lock(void);
 FAKE_LOCAL void driver_unlock(void);
 /* Says what a program may not do, and ends it: the adapter must not either. */
 FAKE_LOCAL void misused(const char *what) __attribute__((noreturn));
+
+/* By its ordinal: a group of queues in which no kernel runs. */
+FAKE_LOCAL bool copies_alone(uint32_t ordinal);
 
 /* ---- place.c ---- */
 

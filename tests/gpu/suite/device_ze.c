@@ -19,7 +19,9 @@
 enum { COUNT = 1 << 16, BYTES = COUNT * 4, THREADS = 3, REPLAYS = 10, ROUND = 1000 };
 enum { FACTOR = 3, FILLED = 0x12345678 };
 enum { MOST_DRIVERS = 16, MOST_DEVICES = 64, INIT_GPU_ONLY = 1, DEVICE_GPU = 1 };
+enum { MOST_GROUPS = 16, GROUP_COMPUTES = 1 };
 enum {
+	QUEUE_GROUP = 0x6,
 	CONTEXT_DESC = 0xd,
 	QUEUE_DESC = 0xe,
 	DEVICE_MEMORY_DESC = 0x15,
@@ -31,6 +33,13 @@ struct context_desc {
 	uint32_t type;
 	const void *next;
 	uint32_t flags;
+};
+struct queue_group {
+	uint32_t type;
+	void *next;
+	uint32_t flags;
+	size_t pattern_bytes;
+	uint32_t queues;
 };
 struct memory_desc {
 	uint32_t type;
@@ -61,6 +70,8 @@ struct groups {
 	X(zeDriverGet, (uint32_t * count, void **drivers))                                         \
 	X(zeDeviceGet, (void *driver, uint32_t *count, void **devices))                            \
 	X(zeDeviceGetProperties, (void *device, struct sn_ze_device_properties *properties))       \
+	X(zeDeviceGetCommandQueueGroupProperties,                                                  \
+	  (void *device, uint32_t *count, struct queue_group *groups))                             \
 	X(zeContextCreate, (void *driver, const struct context_desc *desc, void **context))        \
 	X(zeModuleCreate, (void *context, void *device, const struct module_desc *desc,            \
 			   void **module, void **log))                                             \
@@ -105,6 +116,7 @@ static struct {
 
 static void *device, *context, *module;
 static const char *device_name;
+static uint32_t ordinal; /* of the queues */
 
 /* 77: there is no device, which is said to who asks. All else is a failure. */
 __attribute__((noreturn)) static void end(int status, const char *what, unsigned error)
@@ -178,6 +190,27 @@ static uint32_t begin(struct gpu *gpus)
 	return found;
 }
 
+static uint32_t queue_groups(void *of, struct queue_group groups[MOST_GROUPS])
+{
+	uint32_t count = MOST_GROUPS;
+	for (uint32_t number = 0; number < MOST_GROUPS; number++)
+		groups[number] = (struct queue_group){.type = QUEUE_GROUP};
+	CALL(zeDeviceGetCommandQueueGroupProperties, of, &count, groups);
+	return count < MOST_GROUPS ? count : MOST_GROUPS;
+}
+
+/* The first that kernels can run in: others copy alone. */
+static uint32_t computing_group(void *of)
+{
+	struct queue_group groups[MOST_GROUPS];
+	uint32_t count = queue_groups(of, groups), number = 0;
+	while (number < count && !(groups[number].flags & GROUP_COMPUTES))
+		number++;
+	if (number == count)
+		end(1, "no group of queues computes", 0);
+	return number;
+}
+
 static int probe(void)
 {
 	static struct gpu gpus[MOST_DEVICES];
@@ -196,6 +229,7 @@ static void load(void)
 	begin(gpus);
 	device = gpus[0].device;
 	device_name = gpus[0].properties.name;
+	ordinal = computing_group(device);
 	CALL(zeContextCreate, gpus[0].driver, &context_desc, &context);
 	CALL(zeModuleCreate, context, device, &module_desc, &module, NULL);
 }
@@ -219,7 +253,7 @@ static uint32_t *memory(void)
 
 static void *immediate(void)
 {
-	const struct sn_ze_queue_desc desc = {.type = QUEUE_DESC};
+	const struct sn_ze_queue_desc desc = {.type = QUEUE_DESC, .ordinal = ordinal};
 	void *list;
 	CALL(zeCommandListCreateImmediate, context, device, &desc, &list);
 	return list;
@@ -307,8 +341,9 @@ static void work_in_threads(uint32_t *shares_of[THREADS])
 /* A list that is recorded once and executed often: each operation stands below the line that has appended it. */
 static void replay(uint32_t *x, uint32_t *y)
 {
-	const struct sn_ze_queue_desc queue_desc = {.type = QUEUE_DESC};
-	const struct sn_ze_list_desc list_desc = {.type = SN_ZE_COMMAND_LIST_DESC};
+	const struct sn_ze_queue_desc queue_desc = {.type = QUEUE_DESC, .ordinal = ordinal};
+	const struct sn_ze_list_desc list_desc = {.type = SN_ZE_COMMAND_LIST_DESC,
+						  .ordinal = ordinal};
 	void *queue, *list, *scale = scale_of(x), *add = add_of(x, y);
 	CALL(zeCommandQueueCreate, context, device, &queue_desc, &queue);
 	CALL(zeCommandListCreate, context, device, &list_desc, &list);

@@ -464,6 +464,11 @@ def test_the_first_gpu_is_taken(tmp_path):
     assert (tmp_path / "left/levelzero/facts/result").read_text().startswith("device: Fake device 1\n")
 
 
+def test_a_device_whose_first_queues_copy_alone(tmp_path):
+    done = day_of_level_zero(tmp_path, "--fail", "copy-first")
+    assert done.returncode == 0 and failed_checks(tmp_path) == {}, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("fakes,environment,why", [
     (("--fail", "cpu-first"), {}, "no Level Zero device that is a GPU"), ((), {"FAKE_DEVICES": "0"}, "no Level Zero device that is a GPU"),
     ((), {"FAKE_ZE_INIT_ERROR": "0x78000003"}, "no Level Zero device: zeInit: error 0x78000003")])
