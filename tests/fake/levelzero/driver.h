@@ -42,9 +42,11 @@ struct work {
 
 struct module {
 	struct code *code; /* or NULL */
+	_Atomic uint32_t kernels;
 };
 
 struct kernel {
+	struct module *module;
 	const char *name;
 	uint32_t size;	  /* of a group */
 	struct work work; /* as it would be launched now, but for the items */

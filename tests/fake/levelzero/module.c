@@ -26,6 +26,8 @@ static ze_result_t module_create(ze_context_handle_t context, ze_device_handle_t
 static ze_result_t module_destroy(ze_module_handle_t handle)
 {
 	struct module *module = (struct module *)handle;
+	if (module->kernels)
+		misused("a module is destroyed before its kernels");
 	code_free(module->code);
 	free(module);
 	return ZE_RESULT_SUCCESS;
@@ -40,7 +42,9 @@ static ze_result_t kernel_create(ze_module_handle_t handle, const ze_kernel_desc
 	if (module->code && !function)
 		return ZE_RESULT_ERROR_INVALID_KERNEL_NAME;
 	struct kernel *kernel = calloc(1, sizeof(*kernel));
-	*kernel = (struct kernel){.name = strdup(desc->pKernelName),
+	module->kernels++;
+	*kernel = (struct kernel){.module = module,
+				  .name = strdup(desc->pKernelName),
 				  .size = 1,
 				  .work = {.code = module->code, .function = function}};
 	*made = (ze_kernel_handle_t)kernel;
@@ -49,6 +53,7 @@ static ze_result_t kernel_create(ze_module_handle_t handle, const ze_kernel_desc
 
 static ze_result_t kernel_destroy(ze_kernel_handle_t kernel)
 {
+	((struct kernel *)kernel)->module->kernels--;
 	free(kernel);
 	return ZE_RESULT_SUCCESS;
 }

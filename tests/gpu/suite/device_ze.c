@@ -17,7 +17,7 @@
 #include <time.h>
 
 enum { COUNT = 1 << 16, BYTES = COUNT * 4, THREADS = 3, REPLAYS = 10, ROUND = 1000 };
-enum { FACTOR = 3, FILLED = 0x12345678 };
+enum { FACTOR = 3, FILLED = 0x12345678, SIGNALS = 5 };
 enum { MOST_DRIVERS = 16, MOST_DEVICES = 64, INIT_GPU_ONLY = 1, DEVICE_GPU = 1 };
 enum { MOST_GROUPS = 16, GROUP_COMPUTES = 1 };
 enum {
@@ -73,9 +73,12 @@ struct groups {
 	X(zeDeviceGetCommandQueueGroupProperties,                                                  \
 	  (void *device, uint32_t *count, struct queue_group *groups))                             \
 	X(zeContextCreate, (void *driver, const struct context_desc *desc, void **context))        \
+	X(zeContextDestroy, (void *context))                                                       \
 	X(zeModuleCreate, (void *context, void *device, const struct module_desc *desc,            \
 			   void **module, void **log))                                             \
+	X(zeModuleDestroy, (void *module))                                                         \
 	X(zeKernelCreate, (void *module, const struct kernel_desc *desc, void **kernel))           \
+	X(zeKernelDestroy, (void *kernel))                                                         \
 	X(zeKernelSetGroupSize, (void *kernel, uint32_t x, uint32_t y, uint32_t z))                \
 	X(zeKernelSetArgumentValue,                                                                \
 	  (void *kernel, uint32_t index, size_t bytes, const void *value))                         \
@@ -87,9 +90,11 @@ struct groups {
 	X(zeCommandListCreate,                                                                     \
 	  (void *context, void *device, const struct sn_ze_list_desc *desc, void **list))          \
 	X(zeCommandListClose, (void *list))                                                        \
+	X(zeCommandListReset, (void *list))                                                        \
 	X(zeCommandListDestroy, (void *list))                                                      \
 	X(zeCommandQueueCreate,                                                                    \
 	  (void *context, void *device, const struct sn_ze_queue_desc *desc, void **queue))        \
+	X(zeCommandQueueDestroy, (void *queue))                                                    \
 	X(zeCommandQueueExecuteCommandLists,                                                       \
 	  (void *queue, uint32_t count, void **lists, void *fence))                                \
 	X(zeCommandQueueSynchronize, (void *queue, uint64_t timeout))                              \
@@ -106,6 +111,7 @@ struct groups {
 			      uint32_t device_count, void **devices, void **pool))                 \
 	X(zeEventCreate, (void *pool, const struct sn_ze_event_desc *desc, void **event))          \
 	X(zeEventHostSynchronize, (void *event, uint64_t timeout))                                 \
+	X(zeEventHostReset, (void *event))                                                         \
 	X(zeEventDestroy, (void *event))                                                           \
 	X(zeEventPoolDestroy, (void *pool))
 
@@ -234,6 +240,12 @@ static void load(void)
 	CALL(zeModuleCreate, context, device, &module_desc, &module, NULL);
 }
 
+static void unload(void)
+{
+	CALL(zeModuleDestroy, module);
+	CALL(zeContextDestroy, context);
+}
+
 static void *kernel_of(const char *name)
 {
 	const struct kernel_desc desc = {.type = KERNEL_DESC, .name = name};
@@ -259,36 +271,51 @@ static void *immediate(void)
 	return list;
 }
 
-/* Waits until all of a list is done. */
-static void finish(void *list)
+struct signal {
+	void *pool, *event;
+};
+
+static struct signal new_signal(void)
 {
 	const struct sn_ze_event_pool_desc pool_desc = {
 	    .type = SN_ZE_EVENT_POOL_DESC, .flags = SN_ZE_POOL_HOST_VISIBLE, .count = 1};
 	const struct sn_ze_event_desc event_desc = {.type = SN_ZE_EVENT_DESC,
 						    .signal = SN_ZE_SCOPE_HOST};
-	void *pool, *event;
-	CALL(zeEventPoolCreate, context, &pool_desc, 0, NULL, &pool);
-	CALL(zeEventCreate, pool, &event_desc, &event);
-	CALL(zeCommandListAppendBarrier, list, event, 0, NULL);
-	CALL(zeEventHostSynchronize, event, UINT64_MAX);
-	CALL(zeEventDestroy, event);
-	CALL(zeEventPoolDestroy, pool);
+	struct signal signal;
+	CALL(zeEventPoolCreate, context, &pool_desc, 0, NULL, &signal.pool);
+	CALL(zeEventCreate, signal.pool, &event_desc, &signal.event);
+	return signal;
+}
+
+static void free_signal(const struct signal *signal)
+{
+	CALL(zeEventDestroy, signal->event);
+	CALL(zeEventPoolDestroy, signal->pool);
+}
+
+/* Waits until all of a list is done. */
+static void finish(void *list)
+{
+	struct signal signal = new_signal();
+	CALL(zeCommandListAppendBarrier, list, signal.event, 0, NULL);
+	CALL(zeEventHostSynchronize, signal.event, UINT64_MAX);
+	free_signal(&signal);
 }
 
 /* ---- the work ---- */
 
 /* Not inlined, nor a tail call: what is launched is below the line of the macro. Each waits for what is before it in the list. */
-static __attribute__((noinline)) void launch(void *list, void *kernel)
+static __attribute__((noinline)) void launch(void *list, void *kernel, void *event)
 {
 	const struct groups groups = {COUNT / 64, 1, 1};
-	CALL(zeCommandListAppendLaunchKernel, list, kernel, &groups, NULL, 0, NULL);
+	CALL(zeCommandListAppendLaunchKernel, list, kernel, &groups, event, 0, NULL);
 	CALL(zeCommandListAppendBarrier, list, NULL, 0, NULL);
 }
 
 #define LAUNCH(kernel, list, is_captured)                                                          \
 	do {                                                                                       \
 		note(#kernel, __LINE__, 0, is_captured);                                           \
-		launch(list, kernel);                                                              \
+		launch(list, kernel, NULL);                                                        \
 	} while (0)
 
 /* A kernel object keeps the arguments that it was given last, so each use has one of its own. */
@@ -322,6 +349,7 @@ static void *work_in_thread(void *data)
 	for (int i = 0; i < share->times; i++)
 		LAUNCH(scale, list, false);
 	finish(list);
+	CALL(zeKernelDestroy, scale);
 	CALL(zeCommandListDestroy, list);
 	return NULL;
 }
@@ -338,7 +366,29 @@ static void work_in_threads(uint32_t *shares_of[THREADS])
 		pthread_join(threads[i], NULL);
 }
 
-/* A list that is recorded once and executed often: each operation stands below the line that has appended it. */
+/* With an event of the program's own, again and again. */
+static void add_with_signal(void *list, void *add)
+{
+	struct signal signal = new_signal();
+	for (int i = 0; i < SIGNALS; i++) {
+		note("add", __LINE__ + 1, 0, false);
+		launch(list, add, signal.event);
+		CALL(zeEventHostSynchronize, signal.event, UINT64_MAX);
+		CALL(zeEventHostReset, signal.event);
+	}
+	free_signal(&signal);
+}
+
+static void execute(void *queue, void *list)
+{
+	CALL(zeCommandListClose, list);
+	for (int i = 0; i < REPLAYS; i++) {
+		CALL(zeCommandQueueExecuteCommandLists, queue, 1, &list, NULL);
+		CALL(zeCommandQueueSynchronize, queue, UINT64_MAX);
+	}
+}
+
+/* A list that is recorded once and executed often, and then recorded anew: each operation stands below the line that has appended it. */
 static void replay(uint32_t *x, uint32_t *y)
 {
 	const struct sn_ze_queue_desc queue_desc = {.type = QUEUE_DESC, .ordinal = ordinal};
@@ -350,11 +400,16 @@ static void replay(uint32_t *x, uint32_t *y)
 	for (int i = 0; i < 3; i++)
 		LAUNCH(scale, list, true);
 	LAUNCH(add, list, true);
-	CALL(zeCommandListClose, list);
-	for (int i = 0; i < REPLAYS; i++) {
-		CALL(zeCommandQueueExecuteCommandLists, queue, 1, &list, NULL);
-		CALL(zeCommandQueueSynchronize, queue, UINT64_MAX);
-	}
+	execute(queue, list);
+	CALL(zeCommandListReset, list);
+	for (int i = 0; i < 2; i++)
+		LAUNCH(add, list, true);
+	LAUNCH(scale, list, true);
+	execute(queue, list);
+	CALL(zeCommandListDestroy, list);
+	CALL(zeCommandQueueDestroy, queue);
+	CALL(zeKernelDestroy, scale);
+	CALL(zeKernelDestroy, add);
 }
 
 /* What the device computes of an element, which begins with its place: of y one half was copied from x, and the other was filled. */
@@ -371,8 +426,12 @@ static uint32_t expected(uint32_t index)
 			share *= FACTOR;
 		y += share;
 	}
+	for (int i = 0; i < SIGNALS; i++)
+		x += y;
 	for (int i = 0; i < REPLAYS; i++)
 		x = x * FACTOR * FACTOR * FACTOR + y;
+	for (int i = 0; i < REPLAYS; i++)
+		x = (x + y + y) * FACTOR;
 	return x;
 }
 
@@ -409,17 +468,23 @@ static int work(void)
 	for (int i = 0; i < THREADS; i++) {
 		void *add_share = add_of(y, shares[i]);
 		note("add", __LINE__ + 1, 0, false);
-		launch(list, add_share);
+		launch(list, add_share, NULL);
+		finish(list);
+		CALL(zeKernelDestroy, add_share);
 	}
-	finish(list);
+	add_with_signal(list, add);
 	replay(x, y);
 	note("copy", __LINE__ + 1, BYTES, false);
 	CALL(zeCommandListAppendMemoryCopy, list, host, x, BYTES, NULL, 0, NULL);
 	finish(list);
+	CALL(zeKernelDestroy, scale);
+	CALL(zeKernelDestroy, add);
+	CALL(zeCommandListDestroy, list);
 	CALL(zeMemFree, context, x);
 	CALL(zeMemFree, context, y);
 	for (int i = 0; i < THREADS; i++)
 		CALL(zeMemFree, context, shares[i]);
+	unload();
 	fprintf(stderr, "device: %.256s\n", device_name);
 	print_wrong(host, COUNT, expected);
 	free(host);
@@ -457,6 +522,9 @@ static int measure_launches(int count)
 		wall_ns += now_ns(CLOCK_MONOTONIC) - wall;
 		finish(list);
 	}
+	CALL(zeKernelDestroy, nothing);
+	CALL(zeCommandListDestroy, list);
+	unload();
 	printf("%.1f %.1f\n", cpu_ns / count, wall_ns / count);
 	return 0;
 }

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Callable
@@ -399,6 +400,24 @@ def test_a_day_with_a_device_of_level_zero(tmp_path):
     truth.write_text(json.dumps(wrong))
     done = analyzed(tmp_path / "left")
     assert done.returncode == 1 and "replayed: ran {" in done.stdout
+
+
+def test_the_program_ends_all_that_it_made(tmp_path):
+    """Destroying is what an adapter hears of an object's end; and a list is reset, and an event of the program's."""
+    done = day_of_level_zero(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    recording, = (tmp_path / "left/levelzero/recordings/lists").glob("*.recording")
+    calls: Counter[str] = Counter()
+    for of_thread in Reader().read(recording).calls.values():
+        calls.update(of_thread)
+    count = {name: calls[f"level zero ze{name}"] for name in (
+        "ContextDestroy", "ModuleDestroy", "KernelDestroy", "CommandQueueDestroy", "CommandListDestroy", "EventPoolDestroy", "EventDestroy", "MemFree",
+        "CommandListReset", "EventHostReset")}
+    made = {name: sum(calls[f"level zero ze{one}"] for one in of) for name, of in {
+        "ContextDestroy": ["ContextCreate"], "ModuleDestroy": ["ModuleCreate"], "KernelDestroy": ["KernelCreate"],
+        "CommandQueueDestroy": ["CommandQueueCreate"], "CommandListDestroy": ["CommandListCreate", "CommandListCreateImmediate"],
+        "EventPoolDestroy": ["EventPoolCreate"], "EventDestroy": ["EventCreate"], "MemFree": ["MemAllocDevice"]}.items()}
+    assert count == {**made, "CommandListReset": 1, "EventHostReset": 5} and all(made.values())
 
 
 def test_a_kernel_that_computes_something_else_is_found(tmp_path):
