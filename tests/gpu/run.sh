@@ -136,6 +136,7 @@ hip() {
 
 levelzero() {
 	facts_of levelzero
+	env | grep -E '^(ZE|NEO|ONEAPI|SYCL)' >"$folder/levelzero/facts/environment"
 	record_as levelzero lists --levelzero || status=1
 	suite levelzero
 }

@@ -68,6 +68,13 @@ static ze_result_t driver_version(ze_driver_handle_t handle, ze_api_version_t *v
 	return ZE_RESULT_SUCCESS;
 }
 
+static ze_result_t driver_properties(ze_driver_handle_t handle, ze_driver_properties_t *properties)
+{
+	(void)handle;
+	properties->driverVersion = 0x1030042;
+	return ZE_RESULT_SUCCESS;
+}
+
 static ze_result_t device_get(ze_driver_handle_t handle, uint32_t *count, ze_device_handle_t *found)
 {
 	uint32_t all = (uint32_t)fake_device_count();
@@ -194,7 +201,7 @@ static ze_result_t memory_free(ze_context_handle_t context, void *memory)
 
 TABLE(ze, Global, ze_global_dditable_t, table->pfnInit = init;)
 TABLE(ze, Driver, ze_driver_dditable_t, table->pfnGet = driver_get;
-      table->pfnGetApiVersion = driver_version;)
+      table->pfnGetApiVersion = driver_version; table->pfnGetProperties = driver_properties;)
 TABLE(ze, Device, ze_device_dditable_t, table->pfnGet = device_get;
       table->pfnGetProperties = device_properties; table->pfnGetGlobalTimestamps = device_clock;
       table->pfnGetCommandQueueGroupProperties = device_groups;)
@@ -214,7 +221,7 @@ TABLE(ze, DeviceExp, ze_device_exp_dditable_t, )
 TABLE(ze, Image, ze_image_dditable_t, )
 TABLE(ze, ImageExp, ze_image_exp_dditable_t, )
 TABLE(ze, EventExp, ze_event_exp_dditable_t, )
-TABLE(ze, ModuleBuildLog, ze_module_build_log_dditable_t, )
+TABLE(ze, ModuleBuildLog, ze_module_build_log_dditable_t, fill_log_table(table);)
 TABLE(ze, KernelExp, ze_kernel_exp_dditable_t, )
 TABLE(ze, Sampler, ze_sampler_dditable_t, )
 TABLE(ze, PhysicalMem, ze_physical_mem_dditable_t, )

@@ -104,6 +104,7 @@ FAKE_LOCAL void place_is(const char *place);
 /* ---- module.c ---- */
 
 FAKE_LOCAL void fill_module_tables(ze_module_dditable_t *modules, ze_kernel_dditable_t *kernels);
+FAKE_LOCAL void fill_log_table(ze_module_build_log_dditable_t *table);
 /* With the arguments that the kernel has now. No groups: nothing. */
 FAKE_LOCAL struct work kernel_work(const struct kernel *kernel, const ze_group_count_t *groups);
 

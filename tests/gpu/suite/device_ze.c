@@ -3,7 +3,7 @@
  * A program for a device of Level Zero that says itself what it ran. It needs a C compiler and the loader: kernels are SPIR-V, which the driver
  * compiles.
  *
- *	device probe         the devices; status 77, with one line, where there is none
+ *	device probe         the devices, with what times and queues they have; status 77, with one line, where there is none
  *	device work          kernels, copies and a fill in lists that run at once, in threads, and in a list that is executed often; then the
  *	                     truth, as JSON
  *	device launch COUNT  nanoseconds of CPU time a launch, and of wall time
@@ -21,6 +21,7 @@ enum { FACTOR = 3, FILLED = 0x12345678, SIGNALS = 5 };
 enum { MOST_DRIVERS = 16, MOST_DEVICES = 64, INIT_GPU_ONLY = 1, DEVICE_GPU = 1 };
 enum { MOST_GROUPS = 16, GROUP_COMPUTES = 1 };
 enum {
+	DRIVER_PROPERTIES = 0x1,
 	QUEUE_GROUP = 0x6,
 	CONTEXT_DESC = 0xd,
 	QUEUE_DESC = 0xe,
@@ -33,6 +34,12 @@ struct context_desc {
 	uint32_t type;
 	const void *next;
 	uint32_t flags;
+};
+struct driver_properties {
+	uint32_t type;
+	void *next;
+	uint8_t uuid[16];
+	uint32_t version;
 };
 struct queue_group {
 	uint32_t type;
@@ -68,6 +75,8 @@ struct groups {
 #define FUNCTIONS(X)                                                                               \
 	X(zeInit, (uint32_t flags))                                                                \
 	X(zeDriverGet, (uint32_t * count, void **drivers))                                         \
+	X(zeDriverGetApiVersion, (void *driver, uint32_t *version))                                \
+	X(zeDriverGetProperties, (void *driver, struct driver_properties *properties))             \
 	X(zeDeviceGet, (void *driver, uint32_t *count, void **devices))                            \
 	X(zeDeviceGetProperties, (void *device, struct sn_ze_device_properties *properties))       \
 	X(zeDeviceGetCommandQueueGroupProperties,                                                  \
@@ -76,6 +85,8 @@ struct groups {
 	X(zeContextDestroy, (void *context))                                                       \
 	X(zeModuleCreate, (void *context, void *device, const struct module_desc *desc,            \
 			   void **module, void **log))                                             \
+	X(zeModuleBuildLogGetString, (void *log, size_t *bytes, char *text))                       \
+	X(zeModuleBuildLogDestroy, (void *log))                                                    \
 	X(zeModuleDestroy, (void *module))                                                         \
 	X(zeKernelCreate, (void *module, const struct kernel_desc *desc, void **kernel))           \
 	X(zeKernelDestroy, (void *kernel))                                                         \
@@ -217,27 +228,79 @@ static uint32_t computing_group(void *of)
 	return number;
 }
 
+static void print_driver(void *driver)
+{
+	struct driver_properties properties = {.type = DRIVER_PROPERTIES};
+	uint32_t version;
+	CALL(zeDriverGetProperties, driver, &properties);
+	CALL(zeDriverGetApiVersion, driver, &version);
+	printf("  driver %u (0x%x), interface %u.%u\n", properties.version, properties.version,
+	       version >> 16, version & 0xffff);
+}
+
+/* In which unit a resolution is depends on which structure was asked for: drivers have been seen to mix them up. */
+static void print_clock(void *of)
+{
+	struct sn_ze_device_properties old = {.type = SN_ZE_DEVICE_PROPERTIES},
+				       new = {.type = SN_ZE_DEVICE_PROPERTIES_1_2};
+	CALL(zeDeviceGetProperties, of, &old);
+	printf("  ticks of %llu ns", (unsigned long long)old.timer_resolution);
+	if (!ze.zeDeviceGetProperties(of, &new))
+		printf(", %llu in a second", (unsigned long long)new.timer_resolution);
+	printf("; %u bits valid, of kernels %u\n", old.timestamp_bits, old.kernel_timestamp_bits);
+}
+
+static void print_groups(void *of)
+{
+	struct queue_group groups[MOST_GROUPS];
+	uint32_t count = queue_groups(of, groups);
+	for (uint32_t number = 0; number < count; number++)
+		printf("  queues %u: %u, flags 0x%x, patterns of %zu bytes\n", number,
+		       groups[number].queues, groups[number].flags, groups[number].pattern_bytes);
+}
+
 static int probe(void)
 {
 	static struct gpu gpus[MOST_DEVICES];
 	uint32_t count = begin(gpus);
-	for (uint32_t number = 0; number < count; number++)
+	for (uint32_t number = 0; number < count; number++) {
 		printf("device %u: %.256s\n", number, gpus[number].properties.name);
+		print_driver(gpus[number].driver);
+		print_clock(gpus[number].device);
+		print_groups(gpus[number].device);
+	}
 	return 0;
+}
+
+static void build(void)
+{
+	const struct module_desc desc = {
+	    .type = MODULE_DESC, .bytes = sizeof(kernels_spv), .module = kernels_spv};
+	void *log = NULL;
+	char text[4096] = "";
+	size_t bytes = sizeof(text);
+	sn_ze_result error = ze.zeModuleCreate(context, device, &desc, &module, &log);
+	if (error && log && !ze.zeModuleBuildLogGetString(log, &bytes, NULL) &&
+	    bytes <= sizeof(text))
+		ze.zeModuleBuildLogGetString(log, &bytes, text);
+	if (log)
+		ze.zeModuleBuildLogDestroy(log);
+	if (error)
+		fprintf(stderr, "build log: %s\n", *text ? text : "none");
+	if (error)
+		end(1, "zeModuleCreate", error);
 }
 
 static void load(void)
 {
 	const struct context_desc context_desc = {.type = CONTEXT_DESC};
-	const struct module_desc module_desc = {
-	    .type = MODULE_DESC, .bytes = sizeof(kernels_spv), .module = kernels_spv};
 	static struct gpu gpus[MOST_DEVICES];
 	begin(gpus);
 	device = gpus[0].device;
 	device_name = gpus[0].properties.name;
 	ordinal = computing_group(device);
 	CALL(zeContextCreate, gpus[0].driver, &context_desc, &context);
-	CALL(zeModuleCreate, context, device, &module_desc, &module, NULL);
+	build();
 }
 
 static void unload(void)

@@ -479,13 +479,26 @@ def test_a_device_that_hangs_is_a_failure(tmp_path):
 def test_the_first_gpu_is_taken(tmp_path):
     """Not the first device."""
     done = day_of_level_zero(tmp_path, "--fail", "cpu-first", FAKE_DEVICES="3")
-    assert done.returncode == 0 and done.stdout.startswith("device 0: Fake device 1\ndevice 1: Fake device 2\n"), done.stdout + done.stderr
+    assert done.returncode == 0 and re.findall(r"^device .*$", done.stdout, re.M) == ["device 0: Fake device 1", "device 1: Fake device 2"], done.stderr
     assert (tmp_path / "left/levelzero/facts/result").read_text().startswith("device: Fake device 1\n")
 
 
 def test_a_device_whose_first_queues_copy_alone(tmp_path):
-    done = day_of_level_zero(tmp_path, "--fail", "copy-first")
+    """And what is written down of a device, its driver and the variables that change what they do."""
+    done = day_of_level_zero(tmp_path, "--fail", "copy-first", FAKE_ZE_HZ="12500000", NEOReadDebugKeys="1")
     assert done.returncode == 0 and failed_checks(tmp_path) == {}, done.stdout + done.stderr
+    facts = tmp_path / "left/levelzero/facts"
+    assert (facts / "devices").read_text() == (
+        "device 0: Fake device 0\n  driver 16973890 (0x1030042), interface 1.3\n  ticks of 80 ns, 12500000 in a second; 40 bits valid, of kernels 32\n"
+        "  queues 0: 1, flags 0x2, patterns of 16 bytes\n  queues 1: 1, flags 0x3, patterns of 16 bytes\n")
+    assert "NEOReadDebugKeys=1\n" in (facts / "environment").read_text()
+
+
+def test_a_module_that_is_not_compiled_says_why(tmp_path):
+    done = day_of_level_zero(tmp_path, "--fail", "cut-module")
+    why = "build log: an instruction is longer than the module\nzeModuleCreate: error 0x70000004\n"
+    assert done.returncode == 1 and f"levelzero: the program failed: {why}" in done.stdout, done.stdout + done.stderr
+    assert list(failed_checks(tmp_path)) == ["the program runs by itself"]
 
 
 @pytest.mark.parametrize("fakes,environment,why", [
