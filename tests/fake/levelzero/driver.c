@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A driver for Level Zero's own loader (ZE_ENABLE_ALT_DRIVERS), on devices that are not there. What has no body here is not in
- * the tables, and a program that calls it is told so by the loader. It ends a program that does what the interface forbids.
+ * the tables, and a program that calls it is told so by the loader. Some of what the interface forbids ends the program: what misused() is called
+ * for, which docs/design/fakes.md lists beside what is not seen.
  */
 #include "driver.h"
 
