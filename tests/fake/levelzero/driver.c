@@ -92,6 +92,10 @@ static ze_result_t device_properties(ze_device_handle_t device, ze_device_proper
 	bool in_seconds = properties->stype == ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
 	if (in_seconds && getenv("FAKE_ZE_OLD"))
 		return ZE_RESULT_ERROR_INVALID_ENUMERATION;
+	if (in_seconds && fake_fails("fast-ticks"))
+		hz *= 4;
+	if (in_seconds && fake_fails("slow-ticks"))
+		hz /= 2;
 	if (fake_fails("no-properties"))
 		return ZE_RESULT_ERROR_DEVICE_LOST;
 	properties->type =

@@ -6,6 +6,7 @@
  *	device probe         the devices, with what times and queues they have; status 77, with one line, where there is none
  *	device work          kernels, copies and a fill in lists that run at once, in threads, and in a list that is executed often; then the
  *	                     truth, as JSON
+ *	device span          a kernel that takes longer from launch to launch; then how long the host has waited for each, as JSON
  *	device launch COUNT  nanoseconds of CPU time a launch, and of wall time
  */
 #include "../../../src/collect/adapters/levelzero/ze.h"
@@ -18,6 +19,12 @@
 
 enum { COUNT = 1 << 16, BYTES = COUNT * 4, THREADS = 3, REPLAYS = 10, ROUND = 1000 };
 enum { FACTOR = 3, FILLED = 0x12345678, SIGNALS = 5 };
+enum {
+	SPIN_FACTOR = 1664525,
+	SPIN_ADDED = 1013904223,
+	ENOUGH_NS = 100000000,
+	MOST_ROUNDS = 1 << 28
+};
 enum { MOST_DRIVERS = 16, MOST_DEVICES = 64, INIT_GPU_ONLY = 1, DEVICE_GPU = 1 };
 enum { MOST_GROUPS = 16, GROUP_COMPUTES = 1 };
 enum {
@@ -555,14 +562,75 @@ static int work(void)
 	return 0;
 }
 
-/* ---- what it costs ---- */
-
 static double now_ns(clockid_t clock)
 {
 	struct timespec now;
 	clock_gettime(clock, &now);
 	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
+
+/* ---- how long a kernel takes ---- */
+
+/* What rounds of x * SPIN_FACTOR + SPIN_ADDED leave of x: two of them are one with other numbers. */
+static uint32_t spun(uint32_t x, uint32_t rounds)
+{
+	uint32_t factor = SPIN_FACTOR, added = SPIN_ADDED;
+	for (; rounds; rounds >>= 1) {
+		if (rounds & 1)
+			x = x * factor + added;
+		added += added * factor;
+		factor *= factor;
+	}
+	return x;
+}
+
+/* In one work item: nanoseconds from before the launch until the host knows that it is done. */
+static double spin_ns(void *list, void *spin, uint32_t rounds, const struct signal *signal)
+{
+	const struct groups groups = {1, 1, 1};
+	CALL(zeKernelSetArgumentValue, spin, 1, sizeof(rounds), &rounds);
+	double begin_ns = now_ns(CLOCK_MONOTONIC);
+	CALL(zeCommandListAppendLaunchKernel, list, spin, &groups, signal->event, 0, NULL);
+	CALL(zeEventHostSynchronize, signal->event, UINT64_MAX);
+	double span_ns = now_ns(CLOCK_MONOTONIC) - begin_ns;
+	CALL(zeEventHostReset, signal->event);
+	return span_ns;
+}
+
+/* Four times as many rounds each time, until one kernel takes so long that what the launch itself takes is nothing beside it. */
+static int measure_spans(void)
+{
+	uint32_t host = 1, expected = 1, count = 0;
+	double span_ns = 0, total_ns = 0;
+	load();
+	void *list = immediate(), *spin = kernel_of("spin");
+	uint32_t *x = memory();
+	struct signal signal = new_signal();
+	CALL(zeKernelSetGroupSize, spin, 1, 1, 1);
+	CALL(zeKernelSetArgumentValue, spin, 0, sizeof(x), &x);
+	CALL(zeCommandListAppendMemoryCopy, list, x, &host, sizeof(host), NULL, 0, NULL);
+	finish(list);
+	for (uint32_t rounds = 1 << 12; span_ns < ENOUGH_NS && rounds <= MOST_ROUNDS; rounds *= 4) {
+		span_ns = spin_ns(list, spin, rounds, &signal);
+		total_ns += span_ns;
+		expected = spun(expected, rounds);
+		count++;
+	}
+	CALL(zeCommandListAppendMemoryCopy, list, &host, x, sizeof(host), NULL, 0, NULL);
+	finish(list);
+	free_signal(&signal);
+	CALL(zeKernelDestroy, spin);
+	CALL(zeCommandListDestroy, list);
+	CALL(zeMemFree, context, x);
+	unload();
+	if (host != expected)
+		end(1, "spin has computed something else", 0);
+	printf("{\"count\": %u, \"total_ns\": %.0f, \"last_ns\": %.0f}\n", count, total_ns,
+	       span_ns);
+	return 0;
+}
+
+/* ---- what it costs ---- */
 
 static void launch_round(void *list, void *kernel)
 {
@@ -599,8 +667,10 @@ int main(int argc, char **argv)
 		return probe();
 	if (!strcmp(what, "work"))
 		return work();
+	if (!strcmp(what, "span"))
+		return measure_spans();
 	if (!strcmp(what, "launch"))
 		return measure_launches(argc > 2 ? atoi(argv[2]) : 10000);
-	fprintf(stderr, "usage: device probe|work|launch COUNT\n");
+	fprintf(stderr, "usage: device probe|work|span|launch COUNT\n");
 	return 129;
 }

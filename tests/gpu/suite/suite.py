@@ -34,9 +34,11 @@ class Checks:
         self.all: list[dict] = []
 
     def equal(self, name: str, expected, found) -> None:
-        is_right = expected == found
-        self.all.append({"name": name, "is_right": is_right, "expected": repr(expected), "found": repr(found)})
-        print(f"{'ok    ' if is_right else 'WRONG '} {name}" + ("" if is_right else f"\n       expected {expected!r}\n       found    {found!r}"))
+        self.holds(name, expected == found, repr(expected), repr(found))
+
+    def holds(self, name: str, is_right: bool, expected: str, found: str) -> None:
+        self.all.append({"name": name, "is_right": is_right, "expected": expected, "found": found})
+        print(f"{'ok    ' if is_right else 'WRONG '} {name}" + ("" if is_right else f"\n       expected {expected}\n       found    {found}"))
 
 
 def run_measured(sonde: str, folder: Path, name: str, *command: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
@@ -83,6 +85,25 @@ def check_work(checks: Checks, sonde: str, folder: Path, vendor: str) -> None:
         untimed = [value["min"] for metric in ("kernel-time", "copy-time", "fill-time") for _, value in report(sonde, database, metric)
                    if value.get("min", 1) <= 0]
         checks.equal(f"{name}: each operation takes time", [], untimed)
+
+
+def check_spans(checks: Checks, sonde: str, folder: Path) -> None:
+    """A kernel that runs alone takes no longer than the host waits for it, from before its launch; and where it takes long, most of that."""
+    done = run_measured(sonde, folder, "span", str(folder / "bin/device"), "span")
+    database = folder / "measured/span.sdb"
+    checks.equal("span: the program runs", (0, "", True), (done.returncode, done.stderr, database.exists()))
+    if done.returncode or not database.exists():
+        return
+    host = json.loads(done.stdout)
+    (folder / "measured/span.json").write_text(done.stdout)
+    values = [value for frames, value in report(sonde, database, "kernel-time") if frames[-1]["name"] == "spin"]
+    count, total_ns = (round(sum(value[of] for value in values)) for of in ("count", "sum"))
+    longest_ns = round(max((value["max"] for value in values), default=0))
+    print(f"       the host waited {host['last_ns']} ns for the longest kernel, which took {longest_ns} ns")
+    checks.holds("span: a kernel takes as long as the host's clock says",
+                 count == host["count"] and total_ns <= host["total_ns"] and host["last_ns"] / 2 <= longest_ns <= host["last_ns"],
+                 f"{host['count']} in at most {host['total_ns']} ns, the longest from half of {host['last_ns']} ns on",
+                 f"{count} in {total_ns} ns, the longest in {longest_ns} ns")
 
 
 def check_detaching(checks: Checks, sonde: str, folder: Path) -> None:
@@ -150,6 +171,8 @@ def main() -> int:
     checks = Checks()
     if sonde:
         check_work(checks, sonde, folder, vendor)
+    if sonde and vendor == "levelzero":
+        check_spans(checks, sonde, folder)
     if sonde and vendor == "cuda":
         check_detaching(checks, sonde, folder)
     benchmark(checks, folder, sonde, vendor)

@@ -387,7 +387,7 @@ def test_a_day_with_a_device_of_level_zero(tmp_path):
     done = day_of_level_zero(tmp_path, rounds=1)
     assert done.returncode == 0, done.stdout + done.stderr
     checks = json.loads((tmp_path / "left/levelzero/checks.json").read_text())
-    assert len(checks) == 9 and all(check["is_right"] for check in checks)
+    assert len(checks) == 11 and all(check["is_right"] for check in checks)
     rows = (tmp_path / "left/levelzero/benchmarks.csv").read_text().splitlines()
     assert [row.split(",")[1].strip('"') for row in rows[1:3]] == ["by itself", "the loader's tracing layer"] and sum("Sonde" in row for row in rows) == 2
     done = analyzed(Path(f"{tmp_path / 'left'}.tar.gz"))
@@ -426,6 +426,12 @@ def test_a_kernel_that_computes_something_else_is_found(tmp_path):
     found = failed_checks(tmp_path)
     assert done.returncode == 1 and list(found) == ["the device computes what it should"], done.stdout + done.stderr
     assert found["the device computes what it should"].startswith("'wrong elements: 1 of 65536, of which 100 is ")
+
+
+@pytest.mark.parametrize("fail", ["fast-ticks", "slow-ticks"])
+def test_a_clock_of_another_resolution_is_found(tmp_path, fail):
+    done = day_of_level_zero(tmp_path, "--fail", fail)
+    assert done.returncode == 1 and list(failed_checks(tmp_path)) == ["span: a kernel takes as long as the host's clock says"], done.stdout + done.stderr
 
 
 def test_a_program_that_fails_says_why(tmp_path):
@@ -498,7 +504,7 @@ def test_a_module_that_is_not_compiled_says_why(tmp_path):
     done = day_of_level_zero(tmp_path, "--fail", "cut-module")
     why = "build log: an instruction is longer than the module\nzeModuleCreate: error 0x70000004\n"
     assert done.returncode == 1 and f"levelzero: the program failed: {why}" in done.stdout, done.stdout + done.stderr
-    assert list(failed_checks(tmp_path)) == ["the program runs by itself"]
+    assert list(failed_checks(tmp_path)) == ["the program runs by itself", "span: the program runs"]
 
 
 @pytest.mark.parametrize("fakes,environment,why", [
