@@ -65,7 +65,10 @@
 #		metric-large       a sample takes 256 KiB
 #	              of AMD's rocprofiler-sdk: no-sdk, or what rocm/sdk/sdk.h names
 #	              of Level Zero's driver: reset-meanwhile, an event is reset after the host was told that it is signalled;
-#	              or late-start, a queue begins 5 ms after it was told to
+#	              late-start, a queue begins 5 ms after it was told to; wrong-result, what a kernel writes into element 100 is one more;
+#	              no-properties, a device is lost when it is asked for them; cpu-first, the first device is no GPU;
+#	              copy-first, its first group of queues runs no kernels; cut-module, a module lacks its last words;
+#	              or fast-ticks, slow-ticks, the device says that it has four times or half as many ticks in a second as it has
 #	--plan FILE   durations: lines of "PATTERN NANOSECONDS [DEVICE]" for names of kernels
 #	--table FILE  what ran, exactly: kernel,stream,graph,count,total_ns,bytes,launching line
 #	--samples FILE  what is sampled of each launch: lines of "PATTERN PC REASON COUNT" for names of kernels
@@ -116,7 +119,7 @@ scenarios() {
 	echo none
 	case $vendor in
 	cuda) sed -n '/^#\t--fail/,/^#\t *of AMD/{s/^#\t\t*//; s/  .*//; p}' "$0" | tr ',' '\n' | sed 's/^ *//' | grep -x '[a-z-]*[a-z]' ;;
-	levelzero) printf '%s\n' reset-meanwhile late-start ;;
+	levelzero) printf '%s\n' reset-meanwhile late-start wrong-result no-properties cpu-first copy-first cut-module fast-ticks slow-ticks ;;
 	rocm) echo no-sdk && sed -n '2,/\*\//p' "$here/rocm/sdk/sdk.h" | grep -o '"[a-z-]*"' | tr -d '"' ;;
 	esac
 }

@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE / "suite"), str(HERE / "record")]
 
-from paths import info, measured_lines, report, sums, true_lines  # noqa: E402 (the folders above)
+from paths import bounded, info, measured_lines, report, sums, true_lines  # noqa: E402 (the folders above)
 from recording import Reader, lines, stall_metrics  # noqa: E402
 
 SONDE = os.environ.get("SONDE") or str(ROOT / "build/src/cmd/sonde")
@@ -127,7 +127,7 @@ def replay_is_right(path: Path, truth: dict, vendor: str, level: str, scratch: P
     """A recording has no lines: how often each kernel, copy and set was stored."""
     options = LEVELS[vendor][level][1]
     has_nodes = level in ("nodes", "lists")
-    done = subprocess.run([FAKE, "--replay", path, SONDE, "run", "-q", "-o", scratch / f"{vendor}-{level}", *options, "--", "replay"], capture_output=True, text=True)
+    done = bounded([FAKE, "--replay", path, SONDE, "run", "-q", "-o", scratch / f"{vendor}-{level}", *options, "--", "replay"])
     if done.returncode:
         print(f"  the replay failed: {done.stderr.strip()}")
         return False
@@ -171,9 +171,9 @@ def compare_with_fakes(path: Path, folder: Path, level: str, scratch: Path) -> N
                             "hip": (["--rocm"], ["--rocm"], "rocprofiler-sdk")}[vendor]
     output = scratch / f"fake-{vendor}-{level}"
     (scratch / "counters").write_text("".join(f"{name} 1 1 0 -\n" for name in COUNTERS.split(",")))
-    done = subprocess.run([FAKE, *fakes, HERE / "record.sh", *options, *LEVELS[vendor][level][0], output, device, "work"], capture_output=True, text=True,
-                          # no device can freeze
-                          env={**os.environ, "ROCPROFILER_PC_SAMPLING_BETA_ENABLED": "1", "FAKE_COUNTERS": str(scratch / "counters")})
+    done = bounded([FAKE, *fakes, HERE / "record.sh", *options, *LEVELS[vendor][level][0], output, device, "work"],
+                   # no device can freeze
+                   {**os.environ, "ROCPROFILER_PC_SAMPLING_BETA_ENABLED": "1", "FAKE_COUNTERS": str(scratch / "counters")})
     made = list(output.glob("*.recording"))
     if done.returncode or not made:
         print(f"  no recording on the fakes: {(done.stderr or done.stdout).strip()}")
@@ -189,9 +189,16 @@ def analyze_vendor(folder: Path, scratch: Path) -> bool:
     is_right = print_checks(folder) if has_run else True
     if has_run:
         print_benchmarks(folder)
+    if not (folder / "truth.json").exists():
+        print(f"\nthe program failed: {(folder / 'facts/result').read_text().strip()}")
+        return False
     truth = json.loads((folder / "truth.json").read_text())
     for level in LEVELS[folder.name]:
-        for path in sorted((folder / "recordings" / level).glob("*.recording")):
+        recordings = sorted((folder / "recordings" / level).glob("*.recording"))
+        if level == "lists" and not recordings:
+            print("\nno lists were recorded")
+            is_right = False
+        for path in recordings:
             print_oddities(path)
             is_right = replay_is_right(path, truth, folder.name, level, scratch) and is_right
             if folder.name != "cuda" or os.environ.get("SONDE_FAKE_CUDA"):

@@ -5,7 +5,8 @@
 # Usage: tests/gpu/run.sh FOLDER
 # It takes a C compiler (for AMD ROCm's hipcc) and Python's own library, and no network. SONDE names the program (build/src/cmd/sonde);
 # without one there are recordings and the costs of others. Status 0; 1 where a check fails; 77, with one line, where there is no device or
-# no compiler. SONDE_GPU_ROUNDS (5), SONDE_GPU_LAUNCHES (50000) and SONDE_GPU_REPLAYS (1000) say how long to measure.
+# no compiler. SONDE_GPU_ROUNDS (5), SONDE_GPU_LAUNCHES (50000) and SONDE_GPU_REPLAYS (1000) say how long to measure, SONDE_GPU_LIMIT (300) how
+# many seconds one program may take: a device that hangs is a failure.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -19,14 +20,23 @@ mkdir -p "$(dirname "$folder")" && new=$(mktemp -d "$folder.XXXXXX") && mkdir -p
 chmod 755 "$new"
 flags=(-std=gnu17 -D_GNU_SOURCE -g -Wall -Wextra)
 # lines are those of the source: no function is called last, or inlined
+bounded=(timeout -k 10 "${SONDE_GPU_LIMIT:-300}")
 lines=(-g -O1 -fno-inline -fno-optimize-sibling-calls -D_GNU_SOURCE -pthread)
 
 # ---- which devices there are ----
+status=0
 reasons=()
 has_device() { # has_device VENDOR: or the reason
-	local said
-	said=$("$new/$1/bin/device" probe) && { echo "$said" | tee "$new/$1/facts/devices"; return; }
-	reasons+=("$said")
+	local said probed
+	said=$("${bounded[@]}" "$new/$1/bin/device" probe)
+	probed=$?
+	[ $probed != 0 ] || { echo "$said" | tee "$new/$1/facts/devices"; return; }
+	if [ $probed = 77 ]; then
+		reasons+=("$said")
+	else
+		echo "$1: looking for devices failed with status $probed"
+		status=1
+	fi
 	rm -r "${new:?}/$1"
 	return 1
 }
@@ -43,7 +53,8 @@ fi
 if [ ! -d "$new/cuda" ] && [ ! -d "$new/levelzero" ] && [ ! -d "$new/hip" ]; then
 	rm -r "$new"
 	printf -v reason '%s; ' "${reasons[@]}"
-	echo "${reason%; }"
+	[ ${#reasons[@]} = 0 ] || echo "${reason%; }"
+	[ $status = 0 ] || exit $status
 	exit 77
 fi
 mv -T "$new" "$folder" || exit 128
@@ -54,9 +65,16 @@ facts_of() {
 	uname -rm >"$facts/system"
 	$compiler --version | head -1 >>"$facts/compiler"
 	git -C "$root" rev-parse HEAD >"$facts/commit" 2>/dev/null
-	"$folder/$1/bin/device" work >"$folder/$1/truth.json" 2>"$facts/result" || echo "the program fails by itself"
+	local ended=0
+	"${bounded[@]}" "$folder/$1/bin/device" work >"$folder/$1/truth.json" 2>"$facts/result" || ended=$?
+	if [ $ended != 0 ]; then
+		[ $ended != 124 ] || echo "it was ended after ${bounded[3]} s" >>"$facts/result"
+		echo "$1: the program failed: $(<"$facts/result")"
+		rm "$folder/$1/truth.json"
+		status=1
+	fi
 	[ -z "$sonde" ] || "$sonde" --version >"$facts/sonde" 2>&1
-	[ -z "$sonde" ] || "$sonde" doctor >"$facts/doctor" 2>&1
+	[ -z "$sonde" ] || "${bounded[@]}" "$sonde" doctor >"$facts/doctor" 2>&1
 }
 
 suite() {
@@ -68,17 +86,17 @@ suite() {
 	rm -rf "$folder/$1/scratch"
 }
 
-# record_as VENDOR LEVEL OPTION...: the program, and what it printed
+# record_as VENDOR LEVEL OPTION...: the program, and what it printed. Status 1: nothing was recorded
 record_as() {
 	local own=$folder/$1 recorded=$folder/$1/recordings/$2
-	"$here/record.sh" "${@:3}" "$recorded" "$own/bin/device" work >"$own/output" 2>&1 || echo "recording $2: status $?"
+	"${bounded[@]}" "$here/record.sh" "${@:3}" "$recorded" "$own/bin/device" work >"$own/output" 2>&1 || echo "recording $2: status $?"
 	mv "$own/output" "$recorded/"
 	mv "$recorded"/librecorder*.so "$own/bin/" 2>/dev/null
+	[ -n "$(find "$recorded" -name '*.recording')" ] || { echo "recording $2: there is none"; return 1; }
 }
 
 sonde=${SONDE:-$root/build/src/cmd/sonde}
 "$sonde" --version >/dev/null 2>&1 || { echo "no Sonde ($sonde): recordings and the costs of others alone"; sonde=; }
-status=0
 
 cuda() {
 	local cuda=$folder/cuda cupti nvcc level options file
@@ -89,7 +107,7 @@ cuda() {
 	nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 	[ ! -x "$nvcc" ] || "$nvcc" --version >"$cuda/facts/nvcc" 2>&1
 	# CUPTI where the loader finds it, or in the toolkit
-	cupti=$("$cuda/bin/device" cupti) || { cupti=; echo "no libcupti.so: nothing can be recorded, and calls alone are measured"; }
+	cupti=$("${bounded[@]}" "$cuda/bin/device" cupti) || { cupti=; echo "no libcupti.so: nothing can be recorded, and calls alone are measured"; }
 	[ -z "$cupti" ] || export LD_LIBRARY_PATH=${cupti%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	echo "$cupti" >"$cuda/facts/cupti"
 	$compiler "${flags[@]}" -O2 -fPIC -shared -I"$root/src" "-DNULL_TOOL_CUPTI=\"${cupti:-libcupti.so}\"" -o "$cuda/bin/libnull_tool.so" \
@@ -118,7 +136,8 @@ hip() {
 
 levelzero() {
 	facts_of levelzero
-	record_as levelzero lists --levelzero
+	env | grep -E '^(ZE|NEO|ONEAPI|SYCL)' >"$folder/levelzero/facts/environment"
+	record_as levelzero lists --levelzero || status=1
 	suite levelzero
 }
 

@@ -70,6 +70,7 @@ struct fake_operation {
 	uint32_t grid[3], block[3];
 	uint32_t dynamic_shared;
 	uint64_t bytes;
+	uint64_t least_ns;	  /* of a kernel: what it takes, whatever is planned */
 	enum fake_place from, to; /* of a copy; `to` of a set */
 	uint32_t value;		  /* of a set */
 	int peer;		  /* of a copy between devices: to which, else -1 */

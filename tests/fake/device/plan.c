@@ -74,9 +74,11 @@ static uint64_t of_kernel(const char *name, int device)
 uint64_t fake_plan_ns(const struct fake_operation *operation, int device)
 {
 	bool on_device = operation->from >= FAKE_DEVICE && operation->to >= FAKE_DEVICE;
+	uint64_t ns;
 	switch (operation->kind) {
 	case FAKE_KERNEL:
-		return of_kernel(operation->name, device);
+		ns = of_kernel(operation->name, device);
+		return ns > operation->least_ns ? ns : operation->least_ns;
 	case FAKE_COPY:
 		return COPY_FIRST_NS +
 		       operation->bytes / (on_device ? DEVICE_BYTES_PER_NS : HOST_BYTES_PER_NS);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of one instruction of a kernel: much longer than code.c takes for it, so that a host that waits has waited for the device. */
+#define STEP_NS	   100u
 /* From a queue's call to the first command of its lists: until then events are as they were. */
 #define EXECUTE_NS (fake_fails("late-start") ? 5000000u : 50000u)
 
@@ -35,12 +37,15 @@ static void do_bytes(const struct command *command)
 			((char *)command->to)[at] = command->pattern[at % command->pattern_bytes];
 }
 
+/* What a kernel computes is there at once, as what a copy does; it takes as long as its longest item. */
 static void operate(const struct command *command, struct fake_stream *stream)
 {
 	struct fake_call call = {.domain = FAKE_DRIVER, .name = "zeCommandListAppendLaunchKernel"};
+	struct fake_operation operation = command->operation;
+	operation.least_ns = code_run(&command->work) * STEP_NS;
 	place_is(command->place);
 	fake_call_begin(&call);
-	fake_enqueue(stream, &command->operation);
+	fake_enqueue(stream, &operation);
 	fake_call_end(&call);
 	place_is(NULL);
 	do_bytes(command);
@@ -133,11 +138,14 @@ static ze_result_t append_kernel(ze_command_list_handle_t list, ze_kernel_handle
 				 const ze_group_count_t *groups, ze_event_handle_t signal,
 				 uint32_t wait_count, ze_event_handle_t *waits)
 {
-	struct command command = {
-	    .kind = RUN,
-	    .operation = {.kind = FAKE_KERNEL, .name = *(const char **)kernel, .peer = -1},
-	    .signal = (struct event *)signal};
-	(void)groups;
+	struct command command = {.kind = RUN,
+				  .operation = {.kind = FAKE_KERNEL,
+						.name = ((const struct kernel *)kernel)->name,
+						.peer = -1},
+				  .work = kernel_work((const struct kernel *)kernel, groups),
+				  .signal = (struct event *)signal};
+	if (copies_alone(((const struct list *)list)->ordinal))
+		return ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE;
 	return append(list, &command, wait_count, waits);
 }
 
@@ -252,8 +260,9 @@ static ze_result_t list_create(ze_context_handle_t context, ze_device_handle_t d
 			       const ze_command_list_desc_t *desc, ze_command_list_handle_t *handle)
 {
 	struct list *list = calloc(1, sizeof(*list));
-	(void)context, (void)desc;
+	(void)context;
 	list->device = *(int *)device;
+	list->ordinal = desc ? desc->commandQueueGroupOrdinal : 0;
 	*handle = (ze_command_list_handle_t)list;
 	return ZE_RESULT_SUCCESS;
 }
@@ -263,7 +272,7 @@ static ze_result_t list_create_immediate(ze_context_handle_t context, ze_device_
 					 ze_command_list_handle_t *handle)
 {
 	list_create(context, device, NULL, handle);
-	(void)desc;
+	((struct list *)*handle)->ordinal = desc ? desc->ordinal : 0;
 	((struct list *)*handle)->stream =
 	    fake_stream_new(*(int *)device, FAKE_STREAM_NON_BLOCKING, 0);
 	return ZE_RESULT_SUCCESS;
@@ -318,7 +327,8 @@ static ze_result_t queue_create(ze_context_handle_t context, ze_device_handle_t 
 				ze_command_queue_handle_t *handle)
 {
 	struct queue *queue = calloc(1, sizeof(*queue));
-	(void)context, (void)desc;
+	(void)context;
+	queue->ordinal = desc ? desc->ordinal : 0;
 	queue->stream = fake_stream_new(*(int *)device, FAKE_STREAM_NON_BLOCKING, 0);
 	*handle = (ze_command_queue_handle_t)queue;
 	return ZE_RESULT_SUCCESS;
@@ -341,6 +351,8 @@ static ze_result_t queue_execute(ze_command_queue_handle_t handle, uint32_t coun
 		struct list *list = (struct list *)lists[index];
 		if (!list->is_closed)
 			misused("a list that is not closed is executed");
+		if (list->ordinal != ((struct queue *)handle)->ordinal)
+			misused("a list is executed in another group of queues than its own");
 		for (uint32_t at = 0; at < list->count; at++)
 			run(&list->commands[at], stream);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A driver for Level Zero's own loader (ZE_ENABLE_ALT_DRIVERS), on devices that are not there. What has no body here is not in
- * the tables, and a program that calls it is told so by the loader. It ends a program that does what the interface forbids.
+ * the tables, and a program that calls it is told so by the loader. Some of what the interface forbids ends the program: what misused() is called
+ * for, which docs/design/fakes.md lists beside what is not seen.
  */
 #include "driver.h"
 
@@ -10,7 +11,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -69,6 +69,13 @@ static ze_result_t driver_version(ze_driver_handle_t handle, ze_api_version_t *v
 	return ZE_RESULT_SUCCESS;
 }
 
+static ze_result_t driver_properties(ze_driver_handle_t handle, ze_driver_properties_t *properties)
+{
+	(void)handle;
+	properties->driverVersion = 0x1030042;
+	return ZE_RESULT_SUCCESS;
+}
+
 static ze_result_t device_get(ze_driver_handle_t handle, uint32_t *count, ze_device_handle_t *found)
 {
 	uint32_t all = (uint32_t)fake_device_count();
@@ -85,11 +92,39 @@ static ze_result_t device_properties(ze_device_handle_t device, ze_device_proper
 	bool in_seconds = properties->stype == ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
 	if (in_seconds && getenv("FAKE_ZE_OLD"))
 		return ZE_RESULT_ERROR_INVALID_ENUMERATION;
-	properties->type = ZE_DEVICE_TYPE_GPU;
+	if (in_seconds && fake_fails("fast-ticks"))
+		hz *= 4;
+	if (in_seconds && fake_fails("slow-ticks"))
+		hz /= 2;
+	if (fake_fails("no-properties"))
+		return ZE_RESULT_ERROR_DEVICE_LOST;
+	properties->type =
+	    fake_fails("cpu-first") && !*(int *)device ? ZE_DEVICE_TYPE_CPU : ZE_DEVICE_TYPE_GPU;
 	properties->timerResolution = in_seconds ? hz : 1000000000u / hz;
 	properties->timestampValidBits = 40;
 	properties->kernelTimestampValidBits = 32;
 	snprintf(properties->name, sizeof(properties->name), "Fake device %d", *(int *)device);
+	return ZE_RESULT_SUCCESS;
+}
+
+bool copies_alone(uint32_t ordinal)
+{
+	return fake_fails("copy-first") && !ordinal;
+}
+
+static ze_result_t device_groups(ze_device_handle_t device, uint32_t *count,
+				 ze_command_queue_group_properties_t *groups)
+{
+	uint32_t all = fake_fails("copy-first") ? 2 : 1;
+	(void)device;
+	for (uint32_t ordinal = 0; groups && ordinal < *count && ordinal < all; ordinal++) {
+		groups[ordinal].flags = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY;
+		if (!copies_alone(ordinal))
+			groups[ordinal].flags |= ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE;
+		groups[ordinal].maxMemoryFillPatternSize = 16;
+		groups[ordinal].numQueues = 1;
+	}
+	*count = !*count || *count > all ? all : *count;
 	return ZE_RESULT_SUCCESS;
 }
 
@@ -101,7 +136,7 @@ static ze_result_t device_clock(ze_device_handle_t device, uint64_t *host_ns, ui
 	return ZE_RESULT_SUCCESS;
 }
 
-/* ---- contexts, memory, modules ---- */
+/* ---- contexts and memory ---- */
 
 static ze_result_t context_create(ze_driver_handle_t handle, const ze_context_desc_t *desc,
 				  ze_context_handle_t *context)
@@ -158,61 +193,6 @@ static ze_result_t memory_free(ze_context_handle_t context, void *memory)
 	return fake_memory_free(memory) ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_ARGUMENT;
 }
 
-static ze_result_t module_create(ze_context_handle_t context, ze_device_handle_t device,
-				 const ze_module_desc_t *desc, ze_module_handle_t *module,
-				 ze_module_build_log_handle_t *log)
-{
-	(void)context, (void)device, (void)desc, (void)log;
-	*module = malloc(1);
-	return ZE_RESULT_SUCCESS;
-}
-
-static ze_result_t module_destroy(ze_module_handle_t module)
-{
-	free(module);
-	return ZE_RESULT_SUCCESS;
-}
-
-/* A kernel is its name, which the table of what ran keeps. */
-static ze_result_t kernel_create(ze_module_handle_t module, const ze_kernel_desc_t *desc,
-				 ze_kernel_handle_t *kernel)
-{
-	char **name = malloc(sizeof(*name));
-	(void)module;
-	*name = strdup(desc->pKernelName);
-	*kernel = (ze_kernel_handle_t)name;
-	return ZE_RESULT_SUCCESS;
-}
-
-static ze_result_t kernel_destroy(ze_kernel_handle_t kernel)
-{
-	free(kernel);
-	return ZE_RESULT_SUCCESS;
-}
-
-static ze_result_t kernel_name(ze_kernel_handle_t kernel, size_t *size, char *text)
-{
-	const char *name = *(const char **)kernel;
-	if (text)
-		snprintf(text, *size, "%s", name);
-	*size = strlen(name) + 1;
-	return ZE_RESULT_SUCCESS;
-}
-
-static ze_result_t kernel_group(ze_kernel_handle_t kernel, uint32_t x, uint32_t y, uint32_t z)
-{
-	(void)kernel, (void)x, (void)y, (void)z;
-	return ZE_RESULT_SUCCESS;
-}
-
-/* Kernels compute nothing. */
-static ze_result_t kernel_argument(ze_kernel_handle_t kernel, uint32_t index, size_t bytes,
-				   const void *value)
-{
-	(void)kernel, (void)index, (void)bytes, (void)value;
-	return ZE_RESULT_SUCCESS;
-}
-
 /* ---- tables, by the names that the loader asks for ---- */
 
 #define TABLE(prefix, name, type, ...)                                                             \
@@ -226,9 +206,10 @@ static ze_result_t kernel_argument(ze_kernel_handle_t kernel, uint32_t index, si
 
 TABLE(ze, Global, ze_global_dditable_t, table->pfnInit = init;)
 TABLE(ze, Driver, ze_driver_dditable_t, table->pfnGet = driver_get;
-      table->pfnGetApiVersion = driver_version;)
+      table->pfnGetApiVersion = driver_version; table->pfnGetProperties = driver_properties;)
 TABLE(ze, Device, ze_device_dditable_t, table->pfnGet = device_get;
-      table->pfnGetProperties = device_properties; table->pfnGetGlobalTimestamps = device_clock;)
+      table->pfnGetProperties = device_properties; table->pfnGetGlobalTimestamps = device_clock;
+      table->pfnGetCommandQueueGroupProperties = device_groups;)
 TABLE(ze, Context, ze_context_dditable_t, table->pfnCreate = context_create;
       table->pfnDestroy = context_destroy;)
 TABLE(ze, CommandQueue, ze_command_queue_dditable_t, fill_queue_table(table);)
@@ -236,11 +217,8 @@ TABLE(ze, CommandList, ze_command_list_dditable_t, fill_list_table(table);)
 TABLE(ze, Fence, ze_fence_dditable_t, fill_fence_table(table);)
 TABLE(ze, EventPool, ze_event_pool_dditable_t, fill_event_tables(table, NULL);)
 TABLE(ze, Event, ze_event_dditable_t, fill_event_tables(NULL, table);)
-TABLE(ze, Module, ze_module_dditable_t, table->pfnCreate = module_create;
-      table->pfnDestroy = module_destroy;)
-TABLE(ze, Kernel, ze_kernel_dditable_t, table->pfnCreate = kernel_create;
-      table->pfnDestroy = kernel_destroy; table->pfnGetName = kernel_name;
-      table->pfnSetGroupSize = kernel_group; table->pfnSetArgumentValue = kernel_argument;)
+TABLE(ze, Module, ze_module_dditable_t, fill_module_tables(table, NULL);)
+TABLE(ze, Kernel, ze_kernel_dditable_t, fill_module_tables(NULL, table);)
 TABLE(ze, Mem, ze_mem_dditable_t, table->pfnAllocShared = memory_shared;
       table->pfnAllocDevice = memory_device; table->pfnAllocHost = memory_host;
       table->pfnFree = memory_free;)
@@ -248,7 +226,7 @@ TABLE(ze, DeviceExp, ze_device_exp_dditable_t, )
 TABLE(ze, Image, ze_image_dditable_t, )
 TABLE(ze, ImageExp, ze_image_exp_dditable_t, )
 TABLE(ze, EventExp, ze_event_exp_dditable_t, )
-TABLE(ze, ModuleBuildLog, ze_module_build_log_dditable_t, )
+TABLE(ze, ModuleBuildLog, ze_module_build_log_dditable_t, fill_log_table(table);)
 TABLE(ze, KernelExp, ze_kernel_exp_dditable_t, )
 TABLE(ze, Sampler, ze_sampler_dditable_t, )
 TABLE(ze, PhysicalMem, ze_physical_mem_dditable_t, )

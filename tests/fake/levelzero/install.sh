@@ -20,7 +20,7 @@ if [ ! -e "$fake/complete" ]; then
 	rm -rf "$fake" && mkdir -p "$fake" || unavailable "cannot create $fake"
 	flags=(-std=gnu17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -fPIC -pthread)
 	gcc "${flags[@]}" -I../../../src -isystem /usr/include/level_zero -fsyntax-only layout.c || exit 1
-	gcc "${flags[@]}" -shared -o "$fake/libze_fake.so" driver.c event.c command.c place.c \
+	gcc "${flags[@]}" -shared -o "$fake/libze_fake.so" driver.c event.c command.c module.c code.c place.c \
 		../device/{device,fail,graph,host,memory,plan,table}.c -ldl || exit 1
 	touch "$fake/complete"
 fi

@@ -14,11 +14,10 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define NAMES		  512u
-#define MOST_PARAMETERS	  16u
-#define DESCRIPTION_BYTES 40u
-#define SCRATCH_BYTES	  ((size_t)1 << 30) /* of which what is used takes memory */
-#define NOT_READY	  1
+#define NAMES		512u
+#define MOST_PARAMETERS 16u
+#define SCRATCH_BYTES	((size_t)1 << 30) /* of which what is used takes memory */
+#define NOT_READY	1
 
 typedef uint64_t word;
 /* All parameters are whole numbers or pointers: those beyond what a function has are not looked at. */
@@ -70,13 +69,14 @@ static uint32_t number_at(word place)
 }
 
 /* A description has no other behind it here. */
-static word description(word address, bool is_kernel)
+static word description(word address, char letter)
 {
-	word *at = (word *)(uintptr_t)pointed(address, DESCRIPTION_BYTES);
+	size_t bytes = letter == 'd' ? 24 : letter == 'q' ? 40 : 32;
+	word *at = (word *)(uintptr_t)pointed(address, bytes);
 	if (!at)
 		return 0;
 	at[1] = 0;
-	if (is_kernel)
+	if (letter == 'k')
 		at[3] = replay_string_at(at[3]);
 	return (word)(uintptr_t)at;
 }
@@ -95,8 +95,10 @@ static word point(const word *words, size_t at, char letter)
 	case 'O':
 		return pointed(words[at], number_at(words[at - 1]) * sizeof(word));
 	case 'd':
+	case 'e':
+	case 'q':
 	case 'k':
-		return description(words[at], letter == 'k');
+		return description(words[at], letter);
 	case 'g':
 		return pointed(words[at], 3 * sizeof(uint32_t));
 	case 'r':

@@ -57,6 +57,8 @@ bool record_open(const char *path, uint64_t limit_bytes)
 		    mmap(NULL, limit_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
 	if (file.fd < 0 || !file.bytes || file.bytes == MAP_FAILED) {
 		fprintf(stderr, "record: cannot make '%s': %s\n", path, strerror(errno));
+		if (file.fd >= 0)
+			unlink(path);
 		return false;
 	}
 	file.limit_bytes = limit_bytes - END_BYTES;

@@ -20,12 +20,12 @@
 #include <cstdlib>
 #include <ctime>
 
-__global__ void scale(float *x, float a)
+__global__ void scale(uint32_t *x, uint32_t a)
 {
 	x[INDEX] *= a;
 }
 
-__global__ void add(float *x, const float *y)
+__global__ void add(uint32_t *x, const uint32_t *y)
 {
 	x[INDEX] += y[INDEX];
 }
@@ -35,12 +35,14 @@ __global__ void nothing(void)
 }
 
 enum { COUNT = 1 << 16, BYTES = COUNT * 4, THREADS = 3, REPLAYS = 10, ROUND = 1000 };
+#define FACTOR 3u
+#define FILLED 0x5au /* each byte */
 
 static void check(hipError_t error, int line)
 {
 	if (error == hipSuccess)
 		return;
-	printf("line %d: %s\n", line, hipGetErrorString(error));
+	fprintf(stderr, "line %d: %s\n", line, hipGetErrorString(error));
 	exit(1);
 }
 
@@ -59,7 +61,7 @@ static int probe(void)
 }
 
 struct share {
-	float *x;
+	uint32_t *x;
 	int times;
 	hipStream_t stream;
 };
@@ -69,12 +71,12 @@ static void *work_in_thread(void *data)
 	struct share *share = (struct share *)data;
 	for (int i = 0; i < share->times; i++) {
 		note("scale", __LINE__ + 1, 0, false);
-		scale<<<COUNT / 256, 256, 0, share->stream>>>(share->x, 2.0f);
+		scale<<<COUNT / 256, 256, 0, share->stream>>>(share->x, FACTOR);
 	}
 	return NULL;
 }
 
-static void work_in_threads(float *x, hipStream_t stream)
+static void work_in_threads(uint32_t *x, hipStream_t stream)
 {
 	pthread_t threads[THREADS];
 	struct share shares[THREADS];
@@ -86,13 +88,13 @@ static void work_in_threads(float *x, hipStream_t stream)
 		pthread_join(threads[i], NULL);
 }
 
-static void work_in_streams(float *x, float *y, hipStream_t one, hipStream_t other)
+static void work_in_streams(uint32_t *x, uint32_t *y, hipStream_t one, hipStream_t other)
 {
 	hipEvent_t event;
 	CALL(hipEventCreate(&event));
 	for (int i = 0; i < 40; i++) {
 		note("scale", __LINE__ + 1, 0, false);
-		scale<<<COUNT / 256, 256, 0, one>>>(x, 2.0f);
+		scale<<<COUNT / 256, 256, 0, one>>>(x, FACTOR);
 	}
 	CALL(hipEventRecord(event, one));
 	CALL(hipStreamWaitEvent(other, event, 0));
@@ -104,7 +106,7 @@ static void work_in_streams(float *x, float *y, hipStream_t one, hipStream_t oth
 }
 
 /* The line of the replay. */
-static int replay(float *x, float *y, hipStream_t stream)
+static int replay(uint32_t *x, uint32_t *y, hipStream_t stream)
 {
 	hipGraph_t graph;
 	hipGraphExec_t executable;
@@ -112,7 +114,7 @@ static int replay(float *x, float *y, hipStream_t stream)
 	CALL(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
 	for (int i = 0; i < 3; i++) {
 		note("scale", __LINE__ + 1, 0, true);
-		scale<<<COUNT / 256, 256, 0, stream>>>(x, 2.0f);
+		scale<<<COUNT / 256, 256, 0, stream>>>(x, FACTOR);
 	}
 	note("add", __LINE__ + 1, 0, true);
 	add<<<COUNT / 256, 256, 0, stream>>>(x, y);
@@ -126,26 +128,27 @@ static int replay(float *x, float *y, hipStream_t stream)
 	return line;
 }
 
-static float expected(void)
+/* What the device computes of an element, which begins with its place: of y one half was copied from x, and the other was set. */
+static uint32_t expected(uint32_t index)
 {
-	float x = 1, y = 1;
+	uint32_t x = index + 1, y = index < COUNT / 2 ? x : FILLED * 0x01010101u;
 	for (int i = 0; i < 40; i++)
-		x *= 2;
+		x *= FACTOR;
 	for (int i = 0; i < 15; i++)
 		x += y;
 	for (int i = 0; i < 10 * (1 + 2 + THREADS); i++)
-		y *= 2;
+		y *= FACTOR;
 	for (int i = 0; i < REPLAYS; i++)
-		x = x * 8 + y;
+		x = x * FACTOR * FACTOR * FACTOR + y;
 	return x;
 }
 
 static int work(void)
 {
-	float *x, *y, *host = new float[COUNT];
+	uint32_t *x, *y, *host = new uint32_t[COUNT];
 	hipStream_t one, other;
-	for (int i = 0; i < COUNT; i++)
-		host[i] = 1;
+	for (uint32_t i = 0; i < COUNT; i++)
+		host[i] = i + 1;
 	CALL(hipMalloc((void **)&x, BYTES));
 	CALL(hipMalloc((void **)&y, BYTES));
 	CALL(hipStreamCreate(&one));
@@ -153,9 +156,9 @@ static int work(void)
 	note("copy", __LINE__ + 1, BYTES, false);
 	CALL(hipMemcpy(x, host, BYTES, hipMemcpyHostToDevice));
 	note("set", __LINE__ + 1, BYTES, false);
-	CALL(hipMemset(y, 0, BYTES));
-	note("copy", __LINE__ + 1, BYTES, false);
-	CALL(hipMemcpy(y, x, BYTES, hipMemcpyDeviceToDevice));
+	CALL(hipMemset(y, FILLED, BYTES));
+	note("copy", __LINE__ + 1, BYTES / 2, false);
+	CALL(hipMemcpy(y, x, BYTES / 2, hipMemcpyDeviceToDevice));
 	CALL(hipDeviceSynchronize());
 	work_in_streams(x, y, one, other);
 	work_in_threads(y, one);
@@ -163,7 +166,7 @@ static int work(void)
 	int line = replay(x, y, one);
 	note("copy", __LINE__ + 1, BYTES, false);
 	CALL(hipMemcpy(host, x, BYTES, hipMemcpyDeviceToHost));
-	fprintf(stderr, "result %a expected %a\n", host[COUNT - 1], expected());
+	print_wrong(host, COUNT, expected);
 	delete[] host;
 	print_truth(REPLAYS, line);
 	return 0;

@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 MARK = "[as captured]"
 METRICS = {"kernel-time": None, "copy-time": "copy", "fill-time": "set"}
 
 
+LIMIT_S = int(os.environ.get("SONDE_GPU_LIMIT", "300"))
+
+
+def bounded(command: list, environment: "dict[str, str] | None" = None) -> subprocess.CompletedProcess[str]:
+    """In a session of its own, which ends as a whole after the limit: with status 124."""
+    # not by `with`, which would wait for a process that a device holds
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+    try:
+        out, err = process.communicate(timeout=LIMIT_S)
+        return subprocess.CompletedProcess(command, process.returncode, out, err)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=10)
+    return subprocess.CompletedProcess(command, 124, "", f"it was ended after {LIMIT_S} s\n")
+
+
 def report(sonde: str, database: Path, metric: str) -> list[tuple[list[dict], dict]]:
     """Each context with a value of its own: its frames outermost first, and that value. Nothing where the metric is not there."""
-    done = subprocess.run([sonde, "report", database, "--format", "json", "--metric", metric], capture_output=True, text=True)
+    done = bounded([sonde, "report", database, "--format", "json", "--metric", metric])
     if done.returncode or not done.stdout:
         return []
     found, stack = [], []
@@ -26,7 +46,9 @@ def report(sonde: str, database: Path, metric: str) -> list[tuple[list[dict], di
 
 
 def info(sonde: str, database: Path) -> dict:
-    return json.loads(subprocess.run([sonde, "info", database, "--format", "json"], capture_output=True, text=True, check=True).stdout)
+    done = bounded([sonde, "info", database, "--format", "json"])
+    done.check_returncode()
+    return json.loads(done.stdout)
 
 
 def device_part(sonde: str, database: Path) -> dict[str, Counter[str]]:

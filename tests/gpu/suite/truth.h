@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program says that it ran: by what, and by the line that asked for it, how often and how many bytes. */
+/* What a program says that it ran: by what, and by the line that asked for it, how often and how many bytes; and whether what it computed is
+ * right. */
 #ifndef SUITE_TRUTH_H
 #define SUITE_TRUTH_H
 
@@ -45,6 +46,22 @@ static void print_truth(unsigned replays, int replay_line)
 		       truth == truths ? "" : ", ", truth->what, truth->line, truth->count,
 		       (unsigned long long)truth->bytes, truth->is_captured ? "true" : "false");
 	printf("], \"replays\": %u, \"replay_line\": %d}\n", replays, replay_line);
+}
+
+/* One line. Numbers are odd multiples and sums in 32 bits, so each operation changes every element, and none is lost in rounding. */
+static void print_wrong(const uint32_t *found, uint32_t count, uint32_t (*expected)(uint32_t index))
+{
+	uint32_t wrong = 0, first = 0;
+	for (uint32_t index = count; index; index--)
+		if (found[index - 1] != expected(index - 1)) {
+			wrong++;
+			first = index - 1;
+		}
+	fprintf(stderr, "wrong elements: %u of %u", wrong, count);
+	if (wrong)
+		fprintf(stderr, ", of which %u is %u and not %u", first, found[first],
+			expected(first));
+	fputc('\n', stderr);
 }
 
 #endif

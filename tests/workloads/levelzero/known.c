@@ -136,7 +136,7 @@ static void ask_event(ze_command_list_handle_t list, int times)
 	DO(zeEventPoolDestroy(pool));
 }
 
-/* A list is recorded once, and executed with and without waiting in between; and reset and recorded anew. */
+/* A list is recorded once, and executed with waiting in between, and without, which the specification forbids; and reset and recorded anew. */
 static void replay(int waiting, int at_once)
 {
 	ze_command_queue_desc_t queue_desc = {.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC};

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections import Counter
@@ -233,3 +234,10 @@ def test_counters_that_cannot_be_had_are_said(known, known_program, tmp_path):
     ran = run(tmp_path, known_program, options=("--gpu-counters", "SQ_WAVES"))
     said, alone = (program.info(of.folder)["properties"]["adapter.levelzero"] for of in (ran, known))
     assert said == alone + "; no counters: kernels launched by CUDA and HIP alone have them" and "counters" not in alone
+
+
+def test_what_the_driver_refuses_is_listed():
+    """Neither more nor less (docs/design/fakes.md)."""
+    refused = [text for source in (ROOT / "tests/fake/levelzero").glob("*.c") for text in re.findall(r'misused\("([^"]+)"\)', source.read_text())]
+    section = (ROOT / "docs/design/fakes.md").read_text().split("\n## Level Zero\n")[1].split("\n## ")[0]
+    assert set(re.findall(r"^- (.*)$", section, re.M)) == set(refused) and len(refused) > 10

@@ -134,3 +134,76 @@ def test_functions_have_as_many_parameters_as_in_the_headers(known_program):  # 
                for name, letters in (call[3:-1].split(", ") for call in known)]
     subprocess.run(["gcc", "-fsyntax-only", "-isystem", "/usr/include/level_zero", "-xc", "-"], text=True, check=True,
                    input="#include <level_zero/ze_api.h>\n#include <level_zero/layers/zel_tracing_register_cb.h>\n" + "\n".join(asserts))
+
+
+DESCRIBED = {"d": 24, "e": 32, "q": 40, "k": 32}
+# The descriptions of calls.def's letters, in their order.
+DESCRIPTIONS = {"ContextCreate": "ze_context_desc_t", "ContextCreateEx": "ze_context_desc_t", "CommandQueueCreate": "ze_command_queue_desc_t",
+                "CommandListCreate": "ze_command_list_desc_t", "CommandListCreateImmediate": "ze_command_queue_desc_t",
+                "EventPoolCreate": "ze_event_pool_desc_t", "EventCreate": "ze_event_desc_t", "FenceCreate": "ze_fence_desc_t",
+                "MemAllocShared": "ze_device_mem_alloc_desc_t ze_host_mem_alloc_desc_t", "MemAllocDevice": "ze_device_mem_alloc_desc_t",
+                "MemAllocHost": "ze_host_mem_alloc_desc_t", "KernelCreate": "ze_kernel_desc_t"}
+
+
+def test_descriptions_are_as_long_as_in_the_headers(known_program):  # noqa: F811
+    """InitDrivers' is not in these headers."""
+    calls = {name: letters.strip('"') for name, letters in (call[3:-1].split(", ") for call in CALLS)}
+    described = {name: [DESCRIBED[letter] for letter in letters if letter in DESCRIBED] for name, letters in calls.items()}
+    assert {name for name, lengths in described.items() if lengths} - {"InitDrivers"} == DESCRIPTIONS.keys()
+    asserts = [f'_Static_assert(sizeof({kind}) == {length}, "{name}");'
+               for name, kinds in DESCRIPTIONS.items() for kind, length in zip(kinds.split(), described[name], strict=True)]
+    subprocess.run(["gcc", "-fsyntax-only", "-isystem", "/usr/include/level_zero", "-xc", "-"], text=True, check=True,
+                   input="#include <level_zero/ze_api.h>\n" + "\n".join(asserts))
+
+
+def test_no_byte_is_read_behind_a_description(known_program, tmp_path):  # noqa: F811
+    """Each ends where the program's memory ends."""
+    (tmp_path / "edge.c").write_text(r"""
+        #include <level_zero/ze_api.h>
+        #include <stdio.h>
+        #include <string.h>
+        #include <sys/mman.h>
+        static char *end;
+        static void *at_end(const void *of, size_t bytes) { return memcpy(end - bytes, of, bytes); }
+        #define AT_END(...) at_end(&(__VA_ARGS__), sizeof(__VA_ARGS__))
+        #define DO(call) do { if (call) { puts(#call); return 1; } } while (0)
+        int main(void)
+        {
+            uint32_t one = 1;
+            ze_driver_handle_t driver;
+            ze_device_handle_t device;
+            ze_context_handle_t context;
+            ze_command_queue_handle_t queue;
+            ze_command_list_handle_t list, immediate;
+            ze_event_pool_handle_t pool;
+            ze_event_handle_t event;
+            ze_fence_handle_t fence;
+            ze_module_handle_t module;
+            ze_kernel_handle_t kernel;
+            void *memory;
+            end = (char *)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 4096;
+            munmap(end, 4096);
+            mmap(end, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+            DO(zeInit(0));
+            DO(zeDriverGet(&one, &driver));
+            DO(zeDeviceGet(driver, &one, &device));
+            DO(zeContextCreate(driver, AT_END((ze_context_desc_t){ZE_STRUCTURE_TYPE_CONTEXT_DESC}), &context));
+            DO(zeCommandQueueCreate(context, device, AT_END((ze_command_queue_desc_t){ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC}), &queue));
+            DO(zeCommandListCreate(context, device, AT_END((ze_command_list_desc_t){ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC}), &list));
+            DO(zeCommandListCreateImmediate(context, device, AT_END((ze_command_queue_desc_t){ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC}), &immediate));
+            DO(zeEventPoolCreate(context, AT_END((ze_event_pool_desc_t){ZE_STRUCTURE_TYPE_EVENT_POOL_DESC, NULL, 1, 1}), 0, NULL, &pool));
+            DO(zeEventCreate(pool, AT_END((ze_event_desc_t){ZE_STRUCTURE_TYPE_EVENT_DESC}), &event));
+            DO(zeFenceCreate(queue, AT_END((ze_fence_desc_t){ZE_STRUCTURE_TYPE_FENCE_DESC}), &fence));
+            DO(zeMemAllocDevice(context, AT_END((ze_device_mem_alloc_desc_t){ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC}), 64, 64, device, &memory));
+            DO(zeMemAllocHost(context, AT_END((ze_host_mem_alloc_desc_t){ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC}), 64, 64, &memory));
+            DO(zeModuleCreate(context, device, AT_END((ze_module_desc_t){ZE_STRUCTURE_TYPE_MODULE_DESC}), &module, NULL));
+            DO(zeKernelCreate(module, AT_END((ze_kernel_desc_t){ZE_STRUCTURE_TYPE_KERNEL_DESC, NULL, 0, "scale"}), &kernel));
+            DO(zeCommandListAppendLaunchKernel(immediate, kernel, AT_END((ze_group_count_t){1, 1, 1}), event, 0, NULL));
+            DO(zeEventHostSynchronize(event, UINT64_MAX));
+            puts("done");
+            return 0;
+        }""")
+    subprocess.run(["gcc", "-o", tmp_path / "edge", tmp_path / "edge.c", "-lze_loader"], check=True)
+    out, recording = record(tmp_path, tmp_path / "edge")
+    assert out == "done\n"
+    assert sum(measured(replay(recording, tmp_path), "kernel-time", "count").values()) == 1

@@ -11,6 +11,8 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Callable
@@ -366,15 +368,26 @@ def test_a_day_with_an_amd_device(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+def day_of_level_zero(folder: Path, *fakes: str, rounds: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([FAKE, "--levelzero", *fakes, RUN, folder / "left"], capture_output=True, text=True, timeout=600,
+                          env={**os.environ, "SONDE": str(SONDE), "SONDE_GPU_ROUNDS": str(rounds), "SONDE_GPU_LAUNCHES": "2000", **environment})
+    if done.returncode == 77 and "no fake Level Zero" in done.stderr:
+        pytest.skip(done.stderr)
+    return done
+
+
+def failed_checks(folder: Path) -> dict[str, str]:
+    """What was found instead."""
+    checks = json.loads((folder / "left/levelzero/checks.json").read_text())
+    return {check["name"]: check["found"] for check in checks if not check["is_right"]}
+
+
 @pytest.mark.measures
 def test_a_day_with_a_device_of_level_zero(tmp_path):
-    environment = {**os.environ, "SONDE": str(SONDE), "SONDE_GPU_ROUNDS": "1", "SONDE_GPU_LAUNCHES": "2000"}
-    done = subprocess.run([FAKE, "--levelzero", RUN, tmp_path / "left"], capture_output=True, text=True, timeout=600, env=environment)
-    if done.returncode == 77:
-        pytest.skip(done.stderr or done.stdout)
+    done = day_of_level_zero(tmp_path, rounds=1)
     assert done.returncode == 0, done.stdout + done.stderr
     checks = json.loads((tmp_path / "left/levelzero/checks.json").read_text())
-    assert len(checks) == 7 and all(check["is_right"] for check in checks)
+    assert len(checks) == 11 and all(check["is_right"] for check in checks)
     rows = (tmp_path / "left/levelzero/benchmarks.csv").read_text().splitlines()
     assert [row.split(",")[1].strip('"') for row in rows[1:3]] == ["by itself", "the loader's tracing layer"] and sum("Sonde" in row for row in rows) == 2
     done = analyzed(Path(f"{tmp_path / 'left'}.tar.gz"))
@@ -387,6 +400,132 @@ def test_a_day_with_a_device_of_level_zero(tmp_path):
     truth.write_text(json.dumps(wrong))
     done = analyzed(tmp_path / "left")
     assert done.returncode == 1 and "replayed: ran {" in done.stdout
+
+
+@pytest.mark.measures
+def test_the_program_ends_all_that_it_made(tmp_path):
+    """Destroying is what an adapter hears of an object's end; and a list is reset, and an event of the program's."""
+    done = day_of_level_zero(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    recording, = (tmp_path / "left/levelzero/recordings/lists").glob("*.recording")
+    calls: Counter[str] = Counter()
+    for of_thread in Reader().read(recording).calls.values():
+        calls.update(of_thread)
+    count = {name: calls[f"level zero ze{name}"] for name in (
+        "ContextDestroy", "ModuleDestroy", "KernelDestroy", "CommandQueueDestroy", "CommandListDestroy", "EventPoolDestroy", "EventDestroy", "MemFree",
+        "CommandListReset", "EventHostReset")}
+    made = {name: sum(calls[f"level zero ze{one}"] for one in of) for name, of in {
+        "ContextDestroy": ["ContextCreate"], "ModuleDestroy": ["ModuleCreate"], "KernelDestroy": ["KernelCreate"],
+        "CommandQueueDestroy": ["CommandQueueCreate"], "CommandListDestroy": ["CommandListCreate", "CommandListCreateImmediate"],
+        "EventPoolDestroy": ["EventPoolCreate"], "EventDestroy": ["EventCreate"], "MemFree": ["MemAllocDevice"]}.items()}
+    assert count == {**made, "CommandListReset": 1, "EventHostReset": 5} and all(made.values())
+
+
+@pytest.mark.measures
+def test_a_kernel_that_computes_something_else_is_found(tmp_path):
+    """In one element, neither the first nor the last."""
+    done = day_of_level_zero(tmp_path, "--fail", "wrong-result")
+    found = failed_checks(tmp_path)
+    assert done.returncode == 1 and list(found) == ["the device computes what it should"], done.stdout + done.stderr
+    assert found["the device computes what it should"].startswith("'wrong elements: 1 of 65536, of which 100 is ")
+
+
+@pytest.mark.measures
+@pytest.mark.parametrize("fail", ["fast-ticks", "slow-ticks"])
+def test_a_clock_of_another_resolution_is_found(tmp_path, fail):
+    done = day_of_level_zero(tmp_path, "--fail", fail)
+    assert done.returncode == 1 and list(failed_checks(tmp_path)) == ["span: a kernel takes as long as the host's clock says"], done.stdout + done.stderr
+
+
+@pytest.mark.measures
+def test_a_program_that_fails_says_why(tmp_path):
+    """There, and where the result is read, which goes on with the next device's."""
+    done = day_of_level_zero(tmp_path, FAKE_MEMORY_MIB="1")
+    why = "the program failed: zeMemAllocDevice: error 0x70000003\n"
+    assert done.returncode == 1 and f"levelzero: {why}" in done.stdout, done.stdout + done.stderr
+    assert failed_checks(tmp_path) == {"the program runs by itself": "(1, 'zeMemAllocDevice: error 0x70000003\\n')"}
+    (tmp_path / "left/hip/facts").mkdir(parents=True)
+    (tmp_path / "left/hip/facts/devices").write_text("1 HIP device\n")
+    (tmp_path / "left/hip/facts/result").write_text("line 9: no device\n")
+    done = analyzed(tmp_path / "left")
+    assert done.returncode == 1 and why in done.stdout and "the program failed: line 9: no device\n" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.measures
+def test_lists_of_which_nothing_was_recorded(tmp_path):
+    """A file that cannot be so long is none."""
+    done = day_of_level_zero(tmp_path, SONDE_RECORD_MIB=str((1 << 43) - 1))
+    assert done.returncode == 1 and "recording lists: there is none\n" in done.stdout, done.stdout + done.stderr
+    assert failed_checks(tmp_path) == {}
+    done = analyzed(tmp_path / "left")
+    assert done.returncode == 1 and "no lists were recorded\n" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.measures
+def test_a_timed_run_that_fails_under_sonde_is_a_failed_check(tmp_path):
+    sonde = tmp_path / "sonde"
+    sonde.write_text(f"#!/bin/sh\ncase \"$*\" in *--no-analyze*python,operator*) exit 3 ;; esac\nexec {SONDE} \"$@\"\n")
+    sonde.chmod(0o755)
+    done = day_of_level_zero(tmp_path, rounds=1, SONDE=str(sonde))
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert failed_checks(tmp_path) == {"each timed run ends well": "{'launch, Sonde, no native paths': 3}"}
+
+
+@pytest.mark.measures
+def test_a_device_that_cannot_be_looked_for_is_not_none(tmp_path):
+    done = day_of_level_zero(tmp_path, "--fail", "no-properties")
+    assert done.returncode == 1 and "levelzero: looking for devices failed with status 1\n" in done.stdout, done.stdout
+    assert "zeDeviceGetProperties: error 0x70000001\n" in done.stderr and not (tmp_path / "left").exists()
+
+
+@pytest.mark.measures
+def test_a_device_that_hangs_is_a_failure(tmp_path):
+    """It runs one kernel for 20 minutes."""
+    (tmp_path / "plan").write_text("scale 1200000000000\n")
+    begin = time.monotonic()
+    done = day_of_level_zero(tmp_path, "--plan", str(tmp_path / "plan"), SONDE_GPU_LIMIT="5")
+    assert time.monotonic() - begin < 120
+    assert done.returncode == 1 and "levelzero: the program failed: it was ended after 5 s\n" in done.stdout, done.stdout + done.stderr
+    assert "recording lists: status 124\n" in done.stdout
+    assert failed_checks(tmp_path) == {"the program runs by itself": "(124, 'it was ended after 5 s\\n')"}
+
+
+@pytest.mark.measures
+def test_the_first_gpu_is_taken(tmp_path):
+    """Not the first device."""
+    done = day_of_level_zero(tmp_path, "--fail", "cpu-first", FAKE_DEVICES="3")
+    assert done.returncode == 0 and re.findall(r"^device .*$", done.stdout, re.M) == ["device 0: Fake device 1", "device 1: Fake device 2"], done.stderr
+    assert (tmp_path / "left/levelzero/facts/result").read_text().startswith("device: Fake device 1\n")
+
+
+@pytest.mark.measures
+def test_a_device_whose_first_queues_copy_alone(tmp_path):
+    """And what is written down of a device, its driver and the variables that change what they do."""
+    done = day_of_level_zero(tmp_path, "--fail", "copy-first", FAKE_ZE_HZ="12500000", NEOReadDebugKeys="1")
+    assert done.returncode == 0 and failed_checks(tmp_path) == {}, done.stdout + done.stderr
+    facts = tmp_path / "left/levelzero/facts"
+    assert (facts / "devices").read_text() == (
+        "device 0: Fake device 0\n  driver 16973890 (0x1030042), interface 1.3\n  ticks of 80 ns, 12500000 in a second; 40 bits valid, of kernels 32\n"
+        "  queues 0: 1, flags 0x2, patterns of 16 bytes\n  queues 1: 1, flags 0x3, patterns of 16 bytes\n")
+    assert "NEOReadDebugKeys=1\n" in (facts / "environment").read_text()
+
+
+@pytest.mark.measures
+def test_a_module_that_is_not_compiled_says_why(tmp_path):
+    done = day_of_level_zero(tmp_path, "--fail", "cut-module")
+    why = "build log: an instruction is longer than the module\nzeModuleCreate: error 0x70000004\n"
+    assert done.returncode == 1 and f"levelzero: the program failed: {why}" in done.stdout, done.stdout + done.stderr
+    assert list(failed_checks(tmp_path)) == ["the program runs by itself", "span: the program runs"]
+
+
+@pytest.mark.measures
+@pytest.mark.parametrize("fakes,environment,why", [
+    (("--fail", "cpu-first"), {}, "no Level Zero device that is a GPU"), ((), {"FAKE_DEVICES": "0"}, "no Level Zero device that is a GPU"),
+    ((), {"FAKE_ZE_INIT_ERROR": "0x78000003"}, "no Level Zero device: zeInit: error 0x78000003")])
+def test_no_gpu_of_level_zero(tmp_path, fakes, environment, why):
+    done = day_of_level_zero(tmp_path, *fakes, **environment)
+    assert done.returncode == 77 and why in done.stdout and done.stdout.count("\n") == 1, done.stdout + done.stderr
+    assert not (tmp_path / "left").exists()
 
 
 @pytest.mark.skipif(not shutil.which("spirv-as"), reason="no spirv-as (Debian: spirv-tools)")

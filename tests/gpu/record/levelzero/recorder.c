@@ -16,10 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DESCRIPTION_BYTES 40u /* the longest of those that are played */
 #define GROUPS_BYTES	  12u
 #define MOST_PARAMETERS	  16u
 #define DEVICES		  64u
+/* No byte more than the program has. */
+#define DESCRIPTION_BYTES 24u
+#define KERNEL_BYTES	  32u
+_Static_assert(sizeof(struct sn_ze_event_pool_desc) == DESCRIPTION_BYTES, "calls.def");
+_Static_assert(sizeof(struct sn_ze_list_desc) == DESCRIPTION_BYTES, "calls.def");
+_Static_assert(sizeof(struct sn_ze_host_memory_desc) == DESCRIPTION_BYTES, "calls.def");
+_Static_assert(sizeof(struct sn_ze_event_desc) == 32 && sizeof(struct sn_ze_queue_desc) == 40,
+	       "calls.def");
 
 static sn_ze_result (*get_properties)(void *device, struct sn_ze_device_properties *properties);
 static _Atomic bool is_on, was_tried;
@@ -37,7 +44,7 @@ static void note_pointed(uint64_t address, size_t bytes)
 static void note_kernel(uint64_t description)
 {
 	const char *const *name = (const char *const *)(uintptr_t)(description + 24);
-	note_pointed(description, DESCRIPTION_BYTES);
+	note_pointed(description, KERNEL_BYTES);
 	if (description)
 		record_string(*name);
 }
@@ -93,6 +100,12 @@ static void note_parameter(const uint64_t *words, size_t at, char letter)
 		break;
 	case 'd':
 		note_pointed(word, DESCRIPTION_BYTES);
+		break;
+	case 'e':
+		note_pointed(word, sizeof(struct sn_ze_event_desc));
+		break;
+	case 'q':
+		note_pointed(word, sizeof(struct sn_ze_queue_desc));
 		break;
 	case 'k':
 		note_kernel(word);
