@@ -94,7 +94,9 @@ def test_a_copy_in_each_iteration(tmp_path):
     assert (once["direction"], once["count"], once["bytes"]) == ("host to device", 1, 64 << 20)
 
 
-def test_one_operator(tmp_path, torch):
+def test_one_operator(tmp_path, torch, monkeypatch):
+    """By one thread: several of a product wait for the one that another program keeps from running."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     script = EXAMPLES / "bound.py"
     before = measured(tmp_path / "before", torch, script, options=("--graph",))
     after = measured(tmp_path / "after", torch, script, "--strided", options=("--graph",))
@@ -104,7 +106,8 @@ def test_one_operator(tmp_path, torch):
         return model
 
     def time(database: Path, wanted: str = "") -> float:
-        return sum(row["time_ns"]["mean"] for row in model(database)["rows"] if wanted in (row["module"] or ""))
+        # the fastest execution of each node, which other programs do not lengthen
+        return sum(row["time_ns"]["min"] for row in model(database)["rows"] if wanted in (row["module"] or ""))
 
     # of each iteration nearly all is in one part of the model, forward and backward
     assert time(before, "Net.wide") > 0.6 * time(before)
