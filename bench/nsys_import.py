@@ -26,6 +26,7 @@ from variability_model import COPIES
 from variability_rows import make, measure
 
 TABLES = {"kernel": "CUPTI_ACTIVITY_KIND_KERNEL", "copy": "CUPTI_ACTIVITY_KIND_MEMCPY", "fill": "CUPTI_ACTIVITY_KIND_MEMSET"}
+BEGIN_NS = 1_700_000_000_000_000_000  # of bench-launches; a session's times count from its start
 SIZES = ["grid.x", "grid.y", "grid.z", "block.x", "block.y", "block.z", "shared memory", "registers per thread"]
 PANDAS = """
 import sqlite3, sys
@@ -56,7 +57,7 @@ def real_rows(file: sqlite3.Connection, device: int) -> dict[tuple, tuple[str, l
     return rows
 
 
-def track_rows(track, real: dict[tuple, tuple[str, list]]):
+def track_rows(database, track, real: dict[tuple, tuple[str, list]]):
     """(start, end, table, row) of a stream."""
     stream = track.profile.stream
     names: dict[int, str] = {}
@@ -64,8 +65,8 @@ def track_rows(track, real: dict[tuple, tuple[str, list]]):
         sizes = [block.attributes.get(size, [None] * len(block)) for size in (*SIZES, "bytes")]
         for start, end, context, *values in zip(block.start_ns, block.end_ns, block.context, *sizes, strict=True):
             if context not in names:
-                names[context] = track.database.contexts[context].frame.name
-            yield start, end, *real[stream, names[context], *(value for value in values if value is not None)]
+                names[context] = database.contexts[context].name
+            yield int(start), int(end), *real[stream, names[context], *(value for value in values if value is not None)]
 
 
 def make_file(trace: Path, device: int, database: Path) -> Path:
@@ -91,14 +92,17 @@ def make_file(trace: Path, device: int, database: Path) -> Path:
         waiting[table].clear()
 
     number = {table: columns[table].index("correlationId") for table in columns}
-    for count, (start, end, table, row) in enumerate(heapq.merge(*(track_rows(track, real) for track in sonde.open(database).tracks), key=lambda row: row[:2])):
+    opened, last_ns = sonde.open(database), 0
+    for count, (start, end, table, row) in enumerate(heapq.merge(*(track_rows(opened, track, real) for track in opened.tracks), key=lambda row: row[:2])):
         values = row.copy()
-        values[0], values[1], values[number[table]] = start, end, count + 1
+        values[0], values[1], values[number[table]] = start - BEGIN_NS, end - BEGIN_NS, count + 1
+        last_ns = max(last_ns, values[1])
         waiting[table].append(values)
         if len(waiting[table]) == 100000:
             write(table)
     for table in waiting:
         write(table)
+    file.execute("UPDATE ANALYSIS_DETAILS SET stopTime = ?, duration = ?", (last_ns, last_ns))
     file.commit()
     file.close()
     part.rename(made)
