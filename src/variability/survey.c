@@ -2,7 +2,6 @@
 /* The first reading: cells, the range of time, and its division into bins and slices. */
 #include "vary.h"
 
-#include "base/pool.h"
 #include "base/progress/progress.h"
 #include "base/search.h"
 #include "base/sort_by.h"

@@ -202,11 +202,17 @@ static bool get_dictionary(struct sn_span *span, const struct head *head, uint64
 	return true;
 }
 
+/* False where it is cut, or such a column cannot be. */
+static bool take_head(struct sn_span *span, size_t count, struct head *head)
+{
+	return count && count <= SN_COLUMN_MAX && sn_span_get(span, head, sizeof(*head)) &&
+	       head->width <= sizeof(uint64_t);
+}
+
 bool sn_column_decode(struct sn_span *span, uint64_t *values, size_t count)
 {
 	struct head head;
-	if (!count || count > SN_COLUMN_MAX || !sn_span_get(span, &head, sizeof(head)) ||
-	    head.width > sizeof(uint64_t))
+	if (!take_head(span, count, &head))
 		return false;
 	switch (head.encoding) {
 	case CONSTANT:
@@ -225,8 +231,7 @@ bool sn_column_decode(struct sn_span *span, uint64_t *values, size_t count)
 bool sn_column_skip(struct sn_span *span, size_t count)
 {
 	struct head head;
-	if (!count || count > SN_COLUMN_MAX || !sn_span_get(span, &head, sizeof(head)) ||
-	    head.width > sizeof(uint64_t))
+	if (!take_head(span, count, &head))
 		return false;
 	switch (head.encoding) {
 	case CONSTANT:
