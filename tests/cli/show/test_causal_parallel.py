@@ -133,6 +133,13 @@ def test_combinations_are_bounded_and_exact(count):
     assert all(2 <= axis["group_count"] < 32 for axis in answer["axes"])
 
 
+def test_parts_that_merged_their_groups(count):
+    """Each part alone has more combinations than are kept."""
+    rows = numpy.random.default_rng(8).random((300000, 4))
+    axes = [f"linear 0 1 1 x{i}" for i in range(4)]
+    assert count(axes, rows, 2) == count(axes, rows)
+
+
 @pytest.mark.parametrize("parts", [2, 7, 64])
 def test_any_number_of_parts_gives_the_same_bytes(count, parts):
     rows = trace(100000)
