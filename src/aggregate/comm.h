@@ -3,13 +3,13 @@
  * The processes of one analysis: one alone (comm_self.c), or the ranks of an MPI job (comm_mpi.c).
  * The linker selects one of the two; no other code knows MPI.
  *
- * They communicate by the functions of struct sn_peers (format/writer/peers.h), which the
+ * They communicate by the functions of struct sn_peers (base/peers/peers.h), which the
  * database's writer uses as well. The functions here follow the same rules: all but rank, size and
  * is_one_host are called by all ranks, in the same order, by one thread of each.
  */
 #pragma once
 
-#include "format/writer/peers.h"
+#include "base/peers/peers.h"
 
 /* Joins the other ranks; once in a program, before anything else here. Without it the process is
  * alone. */

@@ -125,7 +125,7 @@ int sn_vary_bin_kernels(struct sn_vary *vary, struct sn_error *error)
 		reading.found[i].bin = (uint32_t)reading.bins[i].first_bin;
 	result->top_bins = reading.found;
 	result->top_bin_count = reading.found ? reading.bin_count : 0;
-	struct sn_vary_work work = {reading.bin_count, bin_weight, work_bin, &reading};
+	const struct sn_peers_work work = {reading.bin_count, bin_weight, work_bin, &reading};
 	failed = failed ?: sn_vary_run(vary, &work, error);
 	failed = failed ?: gather_bins(&reading, error);
 	free(reading.bins);

@@ -7,6 +7,7 @@
 static const struct {
 	const char *name;
 	enum sn_feature_role role;
+	const char *unit; /* NULL: none, or told by the name */
 } known[SN_FEATURES] = {
     [SN_FEATURE_KERNEL] = {"kernel", SN_FEATURE_CAUSE},
     [SN_FEATURE_PLACE] = {"place", SN_FEATURE_CAUSE},
@@ -23,13 +24,13 @@ static const struct {
     [SN_FEATURE_SINCE_PREVIOUS] = {"since_previous_ns", SN_FEATURE_CAUSE},
     [SN_FEATURE_GAP] = {"gap_ns", SN_FEATURE_CAUSE},
     [SN_FEATURE_CONCURRENT] = {"concurrent_kernels", SN_FEATURE_CAUSE},
-    [SN_FEATURE_CLOCK] = {"clock_hz", SN_FEATURE_CAUSE},
+    [SN_FEATURE_CLOCK] = {"clock_hz", SN_FEATURE_CAUSE, "Hz"},
     [SN_FEATURE_COPY_KIND] = {"copy_kind", SN_FEATURE_CAUSE},
     [SN_FEATURE_COPY_BYTES] = {"copy_bytes", SN_FEATURE_CAUSE},
     [SN_FEATURE_COPY_NS] = {"copy_ns", SN_FEATURE_COPY_TIME},
-    [SN_FEATURE_COPY_RATE] = {"copy_rate", SN_FEATURE_COPY_TIME},
-    [SN_FEATURE_PERF_VARIATION] = {"perf_variation", SN_FEATURE_TARGET},
-    [SN_FEATURE_MEMORY_STALL] = {"memory_stall", SN_FEATURE_TARGET},
+    [SN_FEATURE_COPY_RATE] = {"copy_rate", SN_FEATURE_COPY_TIME, "bytes/s"},
+    [SN_FEATURE_PERF_VARIATION] = {"perf_variation", SN_FEATURE_TARGET, "ns"},
+    [SN_FEATURE_MEMORY_STALL] = {"memory_stall", SN_FEATURE_TARGET, "ns"},
     [SN_FEATURE_DURATION] = {"duration_ns", SN_FEATURE_TARGET},
     [SN_FEATURE_LOG_DURATION] = {"log_duration", SN_FEATURE_TARGET},
     [SN_FEATURE_LOG_SQUARED_RESIDUAL] = {"log_squared_residual", SN_FEATURE_TARGET},
@@ -39,6 +40,11 @@ static const struct {
 const char *sn_feature_name(enum sn_feature feature)
 {
 	return known[feature].name;
+}
+
+const char *sn_feature_unit(enum sn_feature feature)
+{
+	return known[feature].unit;
 }
 
 enum sn_feature_role sn_feature_role(enum sn_feature feature)

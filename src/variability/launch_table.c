@@ -142,6 +142,7 @@ static int make_table(const struct featuring *featuring, struct sn_launch_featur
 	for (enum sn_feature f = 0; f < SN_FEATURES && features->columns; f++)
 		features->columns[f] = (struct sn_feature_column){
 		    .name = sn_feature_name(f),
+		    .unit = sn_feature_unit(f),
 		    .role = sn_feature_role(f),
 		    .values = sn_arena_array(&features->arena, double, features->row_count + 1)};
 	if (features->arena.failed)
@@ -218,7 +219,7 @@ static int gather_rows(struct featuring *featuring, struct sn_error *error)
 
 static int make_rows(struct featuring *featuring, struct sn_error *error)
 {
-	struct sn_vary_work work = {featuring->window_count, window_weight, work_window, featuring};
+	const struct sn_peers_work work = {featuring->window_count, window_weight, work_window, featuring};
 	int result = sn_vary_run(featuring->vary, &work, error);
 	return result ?: gather_rows(featuring, error);
 }

@@ -24,6 +24,7 @@ enum sn_feature_role {
 /* A column as tables for an analysis of causes have it. */
 struct sn_feature_column {
 	const char *name;
+	const char *unit; /* NULL: none, or told by the name */
 	enum sn_feature_role role;
 	double *values;	 /* of each row: a number, or the number of a category; NAN: missing */
 	size_t missing;	 /* rows */
@@ -71,6 +72,8 @@ enum sn_feature {
 };
 /* Of a column, as in files: "gridX". */
 const char *sn_feature_name(enum sn_feature feature);
+/* Where the name does not end in it: "ns", "bytes/s", "Hz"; else NULL. */
+const char *sn_feature_unit(enum sn_feature feature);
 enum sn_feature_role sn_feature_role(enum sn_feature feature);
 /* Whether it may stand beside that target: a cause of which the target is not made, or the target itself, and no other one, as all are functions of
  * the duration. */

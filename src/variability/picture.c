@@ -175,13 +175,15 @@ void sn_vary_picture_add(const struct sn_vary_window *window, const struct sn_wi
 /* ---- of all threads and ranks ---- */
 
 /* The first worker's is that of the rank. */
-static void pack_picture(const struct sn_vary *vary, struct sn_buffer *bytes)
+static void pack_picture(const void *context, struct sn_buffer *bytes)
 {
+	const struct sn_vary *vary = context;
 	sn_parallel_pack(vary->workers[0].picture, bytes);
 }
 
-static int add_picture(struct sn_vary *vary, struct sn_span bytes)
+static int add_picture(void *context, struct sn_span bytes)
 {
+	struct sn_vary *vary = context;
 	struct sn_parallel *one = new_parallel(vary);
 	bool has_failed = !one || !vary->workers[0].picture || !sn_parallel_unpack(one, bytes) ||
 			  sn_parallel_merge(vary->workers[0].picture, one);
@@ -189,22 +191,23 @@ static int add_picture(struct sn_vary *vary, struct sn_span bytes)
 	return has_failed ? SN_ERR_MEMORY : 0;
 }
 
-static void clear_picture(struct sn_vary *vary)
+static void clear_picture(void *context)
 {
+	struct sn_vary *vary = context;
 	sn_parallel_free(vary->workers[0].picture);
 	vary->workers[0].picture = new_parallel(vary);
 }
 
 int sn_vary_picture_end(struct sn_vary *vary, struct sn_error *error)
 {
-	static const struct sn_vary_merging merging = {pack_picture, add_picture, clear_picture};
+	const struct sn_peers_merging merging = {pack_picture, add_picture, clear_picture, vary};
 	int result = 0;
 	if (!vary->request->wants_picture)
 		return 0;
 	for (unsigned i = 1; i < vary->threads && !result; i++)
 		result = sn_parallel_merge(vary->workers[0].picture, vary->workers[i].picture);
 	result = sn_peers_agree(vary->peers, sn_fail_code(error, result), error);
-	result = result ?: sn_vary_merge(vary, &merging, error);
+	result = result ?: sn_peers_merge(vary->peers, &merging, error);
 	vary->result->picture.parallel = vary->workers[0].picture;
 	vary->workers[0].picture = NULL;
 	return result;

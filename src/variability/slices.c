@@ -294,8 +294,9 @@ static size_t all_steps(const struct sn_vary *vary)
 }
 
 /* Bins, of which each is one rank's whole; then steps. Only those with launches. */
-static void pack_slices(const struct sn_vary *vary, struct sn_buffer *bytes)
+static void pack_slices(const void *context, struct sn_buffer *bytes)
 {
+	const struct sn_vary *vary = context;
 	const struct sn_variability *result = vary->result;
 	uint64_t used = 0;
 	for (size_t b = 0; b < result->bin_count; b++)
@@ -314,8 +315,9 @@ static void pack_slices(const struct sn_vary *vary, struct sn_buffer *bytes)
 	}
 }
 
-static int add_slices(struct sn_vary *vary, struct sn_span bytes)
+static int add_slices(void *context, struct sn_span bytes)
 {
+	struct sn_vary *vary = context;
 	struct packed_step step;
 	struct sn_variability_bin bin;
 	uint64_t used;
@@ -334,19 +336,20 @@ static int add_slices(struct sn_vary *vary, struct sn_span bytes)
 }
 
 /* Bins are put in place of what there is. */
-static void clear_slices(struct sn_vary *vary)
+static void clear_slices(void *context)
 {
+	struct sn_vary *vary = context;
 	memset(vary->steps, 0, all_steps(vary) * sizeof(*vary->steps));
 }
 
 int sn_vary_slices(struct sn_vary *vary, struct sn_error *error)
 {
-	static const struct sn_vary_merging merging = {pack_slices, add_slices, clear_slices};
-	struct sn_vary_work work = {vary->slice_count, slice_weight, work_slice, vary};
+	const struct sn_peers_merging merging = {pack_slices, add_slices, clear_slices, vary};
+	const struct sn_peers_work work = {vary->slice_count, slice_weight, work_slice, vary};
 	enum sn_feature target = vary->request->target;
 	vary->result->ranked_by = is_of_bins(target) ? target : SN_FEATURE_DURATION;
 	int result = sn_vary_picture_begin(vary, error);
 	result = result ?: sn_vary_run(vary, &work, error);
-	result = result ?: sn_vary_merge(vary, &merging, error);
+	result = result ?: sn_peers_merge(vary->peers, &merging, error);
 	return result ?: sn_vary_picture_end(vary, error);
 }

@@ -192,8 +192,9 @@ static int settle_keys(struct sn_vary *vary)
 /* ---- of all ranks ---- */
 
 /* The times of each database; copies; then keys with their durations. */
-static void pack_survey(const struct sn_vary *vary, struct sn_buffer *bytes)
+static void pack_survey(const void *context, struct sn_buffer *bytes)
 {
+	const struct sn_vary *vary = context;
 	for (size_t s = 0; s < vary->sources.count; s++) {
 		sn_buffer_put(bytes, &vary->sources.items[s].start_ns, sizeof(uint64_t));
 		sn_buffer_put(bytes, &vary->sources.items[s].end_ns, sizeof(uint64_t));
@@ -205,8 +206,9 @@ static void pack_survey(const struct sn_vary *vary, struct sn_buffer *bytes)
 	}
 }
 
-static int add_survey(struct sn_vary *vary, struct sn_span bytes)
+static int add_survey(void *context, struct sn_span bytes)
 {
+	struct sn_vary *vary = context;
 	int result = 0;
 	for (size_t s = 0; s < vary->sources.count; s++) {
 		uint64_t times[2];
@@ -229,8 +231,9 @@ static int add_survey(struct sn_vary *vary, struct sn_span bytes)
 	return result ?: settle_keys(vary);
 }
 
-static void clear_survey(struct sn_vary *vary)
+static void clear_survey(void *context)
 {
+	struct sn_vary *vary = context;
 	for (uint32_t i = 0; i < vary->keys.count; i++)
 		sn_value_counts_release(vary->key_durations + i);
 	sn_intern_release(&vary->keys);
@@ -482,14 +485,14 @@ static int make_slices(struct sn_vary *vary, struct sn_error *error)
 
 static int survey_parts(struct sn_vary *vary, struct sn_error *error)
 {
-	static const struct sn_vary_merging merging = {pack_survey, add_survey, clear_survey};
-	struct sn_vary_work work = {vary->part_count, part_weight, survey_part, vary};
+	const struct sn_peers_merging merging = {pack_survey, add_survey, clear_survey, vary};
+	const struct sn_peers_work work = {vary->part_count, part_weight, survey_part, vary};
 	sn_progress_begin("reading durations", vary->part_count);
 	int result = sn_vary_run(vary, &work, error);
 	if (!result)
 		result = sn_fail_code(error, settle_keys(vary));
 	result = sn_peers_agree(vary->peers, result, error);
-	return result ?: sn_vary_merge(vary, &merging, error);
+	return result ?: sn_peers_merge(vary->peers, &merging, error);
 }
 
 int sn_vary_survey(struct sn_vary *vary, struct sn_error *error)

@@ -8,7 +8,7 @@
 
 #include "source.h"
 
-#include "format/writer/peers.h"
+#include "base/peers/divide.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -146,22 +146,8 @@ int sn_vary_features(struct sn_vary *vary, struct sn_launch_features *features,
 
 /* ranks.c: runs the work on all items by the threads of all ranks, each of which has its share of the weight; the error is the one of the
  * lowest rank and worker. */
-struct sn_vary_work {
-	size_t count;
-	uint64_t (*weight)(const void *context, size_t item);
-	int (*item)(void *context, unsigned worker, size_t item);
-	void *context;
-};
-int sn_vary_run(const struct sn_vary *vary, const struct sn_vary_work *work,
+int sn_vary_run(const struct sn_vary *vary, const struct sn_peers_work *work,
 		struct sn_error *error);
-/* What each rank has found becomes the whole on all of them: as bytes, added to what there is, or forgotten. */
-struct sn_vary_merging {
-	void (*pack)(const struct sn_vary *vary, struct sn_buffer *bytes);
-	int (*add)(struct sn_vary *vary, struct sn_span bytes); /* 0 or a negative enum sn_err */
-	void (*clear)(struct sn_vary *vary);
-};
-int sn_vary_merge(struct sn_vary *vary, const struct sn_vary_merging *merging,
-		  struct sn_error *error);
 /* The cell of a launch. */
 uint32_t sn_vary_find_cell(const struct sn_vary *vary, struct sn_vary_worker *worker,
 			   const struct sn_vary_launch *launch);

@@ -23,9 +23,9 @@
 #pragma once
 
 #include "across.h"
-#include "peers.h"
 
 #include "base/output.h"
+#include "base/peers/peers.h"
 #include "base/spill.h"
 #include "format/database/database_file.h"
 #include "format/database/database_major.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes that write one database together: one alone, or the ranks of an MPI job, which
- * aggregate/comm.h knows and hands to a writer like this.
+ * The processes that do one piece of work together: one alone, or the ranks of an MPI job, which
+ * aggregate/comm.h knows and hands to the work like this.
  *
  * Every function but rank, size and is_one_host is called by all of them, in the same order, by one
  * thread of each. A rank without memory for a message ends the job, as a dying rank does, because
