@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "discover.h"
+#include "discover/discover.h"
 
 struct sn_baseline {
 	const char *name; /* "found" (the graph itself), "empty", "variance_sort", "r2_sort" */

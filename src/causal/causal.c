@@ -42,21 +42,21 @@ static int know(struct sn_causal *causal, const struct sn_prior *prior,
 	return sn_prior_knowledge(prior, &causal->prepared, &causal->knowledge, error);
 }
 
-static int discover(struct sn_causal *causal, const struct sn_prior *prior,
-		    struct sn_discovery_options *options, bool *is_set, struct sn_error *error)
+/* Which variables there are, and what is known of them. `chosen`: of all rows and each sample those that are compared in it, the caller's to free; NULL: all. */
+static int choose(struct sn_causal *causal, const struct sn_prior *prior,
+		  struct sn_discovery_options *options, bool *is_set, uint64_t **chosen,
+		  struct sn_error *error)
 {
 	uint32_t dimensions = causal->prepared.first[causal->prepared.count];
-	uint64_t *chosen = NULL;
 	if (prior->target == UINT32_MAX && dimensions > SN_SEARCHED_MOST)
 		return refuse_many(dimensions, error);
 	int result = know(causal, prior, options, is_set, error);
 	if (!result && causal->target != UINT32_MAX && dimensions > SN_SCREEN_ABOVE) {
 		result = sn_fail_code(error, sn_squares_add_of(&causal->prepared, causal->target));
 		if (!result)
-			result =
-			    sn_fail_code(error, sn_screen(&causal->prepared, options, &chosen));
+			result = sn_fail_code(error, sn_screen(&causal->prepared, options, chosen));
 		result = result ? result : know(causal, prior, options, is_set, error);
-		options->chosen = chosen;
+		options->chosen = *chosen;
 	}
 	if (!result)
 		result = sn_fail_code(error, sn_squares_add(&causal->prepared, SN_SCREEN_ABOVE));
@@ -65,32 +65,50 @@ static int discover(struct sn_causal *causal, const struct sn_prior *prior,
 		    error, sn_non_normal_init(&causal->non_normal, &causal->prepared, prior->table,
 					      &causal->knowledge, options->threads));
 	options->non_normal = &causal->non_normal;
-	result = result ? result : sn_discover(&causal->found, &causal->prepared, options, error);
-	free(chosen);
 	return result;
+}
+
+static int prepare(struct sn_causal *causal, const struct sn_prior *prior,
+		   struct sn_discovery_options *options, bool **is_set, uint64_t **chosen,
+		   struct sn_error *error)
+{
+	const struct sn_prepare_options preparing = {prior->target, prior->tiers};
+	int result = sn_prepare(&causal->prepared, prior->table, &preparing, error);
+	if (result)
+		return result;
+	*is_set = calloc(causal->prepared.count + 1, sizeof(**is_set));
+	return *is_set ? choose(causal, prior, options, *is_set, chosen, error)
+		       : sn_fail_memory(error);
+}
+
+/* What the graph is held against: of one process, as it is done soon. */
+static int compare(struct sn_causal *causal, const struct sn_prior *prior, unsigned threads)
+{
+	int result = sn_second_opinion(&causal->second, &causal->prepared, &causal->knowledge,
+				       threads);
+	return result ? result
+		      : sn_baselines(causal->baselines, &causal->prepared, prior->table,
+				     &causal->knowledge, &causal->found);
 }
 
 int sn_causal(struct sn_causal *causal, const struct sn_prior *prior,
 	      struct sn_discovery_options options, struct sn_error *error)
 {
-	const struct sn_prepare_options preparing = {prior->target, prior->tiers};
+	const struct sn_peers *peers = options.peers ? options.peers : &sn_peers_alone;
+	bool *is_set = NULL;
+	uint64_t *chosen = NULL;
 	*causal = (struct sn_causal){
 	    .table = prior->table, .target = UINT32_MAX, .samples = options.samples};
-	int result = sn_prepare(&causal->prepared, prior->table, &preparing, error);
-	if (result)
-		return result;
-	bool *is_set = calloc(causal->prepared.count + 1, sizeof(*is_set));
-	result = is_set ? discover(causal, prior, &options, is_set, error) : sn_fail_memory(error);
-	free(is_set);
-	result = result
-		     ? result
-		     : sn_adjusted_find(&causal->adjusted, causal, prior, options.threads, error);
+	int result = prepare(causal, prior, &options, &is_set, &chosen, error);
+	result = sn_peers_agree(peers, result, error);
 	if (!result)
-		result =
-		    sn_fail_code(error, sn_second_opinion(&causal->second, &causal->prepared,
-							  &causal->knowledge, options.threads));
-	return result ? result
-		      : sn_fail_code(error, sn_baselines(causal->baselines, &causal->prepared,
-							 prior->table, &causal->knowledge,
-							 &causal->found));
+		result = sn_discover(&causal->found, &causal->prepared, &options, error);
+	free(chosen);
+	free(is_set);
+	if (!result)
+		result = sn_adjusted_find(&causal->adjusted, causal, prior, peers, options.threads,
+					  error);
+	if (!result && !peers->rank())
+		result = sn_fail_code(error, compare(causal, prior, options.threads));
+	return result;
 }

@@ -4,7 +4,7 @@
 
 #include "effect/adjusted.h"
 #include "baselines.h"
-#include "discover.h"
+#include "discover/discover.h"
 #include "prior.h"
 #include "repeats.h"
 #include "second.h"
@@ -29,8 +29,9 @@ struct sn_causal {
 	    repeats; /* of the target, for whoever calls sn_repeats_find(); freed with the rest */
 };
 
-/* `options` has samples, threads and seed, the rest is put in. The table must live as long. 0 or a negative enum sn_err; release it in either
- * case. */
+/* `options` has samples, threads, seed and peers, the rest is put in. All peers call with the same data, and rank 0 alone has `second` and
+ * `baselines` then. The table must live as long. 0 or a negative enum sn_err, on which peers have agreed but for a lack of memory of rank 0 at
+ * the end; release it in either case. */
 int sn_causal(struct sn_causal *causal, const struct sn_prior *prior,
 	      struct sn_discovery_options options, struct sn_error *error);
 void sn_causal_release(struct sn_causal *causal);

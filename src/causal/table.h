@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/buffer.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -60,3 +61,6 @@ int sn_causal_table_read(struct sn_causal_table *table, const char *path, struct
 void sn_causal_table_release(struct sn_causal_table *table);
 /* The number of the column with that name, or UINT32_MAX. */
 uint32_t sn_causal_table_find(const struct sn_causal_table *table, const char *name);
+/* As bytes for another process of this build, and back. A sender without memory packs nothing. 0 or SN_ERR_MEMORY; release it in either case. */
+void sn_causal_table_pack(const struct sn_causal_table *table, struct sn_buffer *bytes);
+int sn_causal_table_unpack(struct sn_causal_table *table, struct sn_span bytes);

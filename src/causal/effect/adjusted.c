@@ -2,6 +2,7 @@
 /* One effect after the other; see adjusted.h. */
 #include "adjusted.h"
 
+#include "base/peers/divide.h"
 #include "base/pool.h"
 #include "causal/causal.h"
 
@@ -10,6 +11,8 @@
 
 struct adjusting {
 	struct sn_adjusted_cause *adjusted;
+	uint32_t count;
+	bool *is_known; /* of each: it was estimated, here or elsewhere */
 	const struct sn_causal *causal;
 	const struct sn_prior *prior;
 };
@@ -39,7 +42,7 @@ static void keep(struct sn_adjusted_cause *cause, const struct sn_adjusted_effec
 
 static int adjust(void *context, unsigned worker, size_t number)
 {
-	const struct adjusting *adjusting = context;
+	struct adjusting *adjusting = context;
 	const struct sn_causal *causal = adjusting->causal;
 	struct sn_adjusted_cause *cause = adjusting->adjusted + number;
 	uint32_t variable = causal->found.totals[number].from;
@@ -63,7 +66,52 @@ static int adjust(void *context, unsigned worker, size_t number)
 		sn_held_question_release(&question);
 	}
 	free(held.variables);
+	adjusting->is_known[number] = true;
 	return result;
+}
+
+/* ---- of all processes ---- */
+
+struct packed_cause {
+	uint64_t number;
+	struct sn_adjusted_cause cause;
+};
+
+static void pack(const void *context, struct sn_buffer *bytes)
+{
+	const struct adjusting *adjusting = context;
+	for (uint32_t number = 0; number < adjusting->count; number++) {
+		struct packed_cause packed = {number, adjusting->adjusted[number]};
+		if (adjusting->is_known[number])
+			sn_buffer_put(bytes, &packed, sizeof(packed));
+	}
+}
+
+static int add(void *context, struct sn_span bytes)
+{
+	struct adjusting *adjusting = context;
+	struct packed_cause packed;
+	while (sn_span_get(&bytes, &packed, sizeof(packed))) {
+		adjusting->adjusted[packed.number] = packed.cause;
+		adjusting->is_known[packed.number] = true;
+	}
+	return 0;
+}
+
+/* Causes are put in place of what there is. */
+static void clear(void *context)
+{
+}
+
+static int adjust_all(struct adjusting *adjusting, const struct sn_peers *peers, unsigned threads,
+		      struct sn_error *error)
+{
+	const struct sn_peers_work work = {adjusting->count, NULL, adjust, adjusting};
+	const struct sn_peers_merging merging = {pack, add, clear, adjusting};
+	bool has_room = adjusting->adjusted && adjusting->is_known;
+	int result = has_room ? sn_peers_run(peers, threads, &work) : SN_ERR_MEMORY;
+	result = sn_peers_agree(peers, sn_fail_code(error, result), error);
+	return result ? result : sn_peers_merge(peers, &merging, error);
 }
 
 /* Numbers that the effects which are estimated at a time may take: a hundred features (effect/basis.h) of all rows each. */
@@ -77,16 +125,20 @@ static unsigned threads_for(const struct sn_causal *causal, unsigned wanted)
 }
 
 int sn_adjusted_find(struct sn_adjusted_cause **adjusted, const struct sn_causal *causal,
-		     const struct sn_prior *prior, unsigned threads, struct sn_error *error)
+		     const struct sn_prior *prior, const struct sn_peers *peers, unsigned threads,
+		     struct sn_error *error)
 {
 	uint32_t target = causal->target, count = causal->found.total_count;
 	*adjusted = NULL;
 	if (target == UINT32_MAX || causal->table->columns[causal->prepared.columns[target]].levels)
 		return 0;
 	*adjusted = calloc(count + 1, sizeof(**adjusted));
-	if (!*adjusted)
-		return sn_fail_memory(error);
-	struct adjusting adjusting = {*adjusted, causal, prior};
-	return sn_fail_code(error,
-			    sn_pool_run(threads_for(causal, threads), count, adjust, &adjusting));
+	struct adjusting adjusting = {.adjusted = *adjusted,
+				      .count = count,
+				      .is_known = calloc(count + 1, sizeof(bool)),
+				      .causal = causal,
+				      .prior = prior};
+	int result = adjust_all(&adjusting, peers, threads_for(causal, threads), error);
+	free(adjusting.is_known);
+	return result;
 }

@@ -5,6 +5,8 @@
 
 #include "held.h"
 
+#include "base/peers/peers.h"
+
 struct sn_adjusted_cause {
 	enum sn_do_status status; /* what follows is NAN unless it is found */
 	/* For one standard deviation of the cause, and the 95 % interval; NAN of a category of more than two levels. */
@@ -16,7 +18,8 @@ struct sn_adjusted_cause {
 /* Nothing is known. */
 extern const struct sn_adjusted_cause sn_not_adjusted;
 
-/* Those of found.totals, with the same numbers, into *adjusted, from malloc; NULL without a target of numbers. 0 or a negative enum sn_err. The
- * same with any number of threads. */
+/* Those of found.totals, with the same numbers, into *adjusted, from malloc; NULL without a target of numbers. Divided among peers, all of which
+ * call with the same data. 0 or a negative enum sn_err, on which they have agreed. The same with any number of threads and peers. */
 int sn_adjusted_find(struct sn_adjusted_cause **adjusted, const struct sn_causal *causal,
-		     const struct sn_prior *prior, unsigned threads, struct sn_error *error);
+		     const struct sn_prior *prior, const struct sn_peers *peers, unsigned threads,
+		     struct sn_error *error);

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "causal/discover.h"
+#include "causal/discover/discover.h"
 
 /* Dimensions that are compared without that, with and without a target. */
 #define SN_SCREEN_ABOVE	   200u

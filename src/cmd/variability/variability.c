@@ -154,18 +154,17 @@ struct answer {
 static int find(const struct variability *all, struct answer *answer, struct sn_error *error)
 {
 	int result = sn_variability(&all->request, &answer->result, error);
-	/* the rest is done by the first of many ranks */
+	if (!result)
+		result = sn_variability_causes(&answer->causes, &answer->result.features,
+					       (enum sn_feature)all->target, all->request.peers,
+					       all->request.threads, error);
+	/* the first of many ranks tells it */
 	if (result || sn_comm_rank())
 		return result;
 	sn_variability_sentences(&answer->result, &answer->page);
 	sn_variability_tables(&answer->result, all->request.top, &answer->page);
-	result = sn_variability_causes(&answer->causes, &answer->result.features,
-				       (enum sn_feature)all->target, all->request.threads, error);
-	if (!result)
-		sn_variability_causes_show(&answer->causes, &answer->why);
-	return !result && (answer->page.has_failed || answer->why.has_failed)
-		   ? sn_fail_memory(error)
-		   : result;
+	sn_variability_causes_show(&answer->causes, &answer->why);
+	return answer->page.has_failed || answer->why.has_failed ? sn_fail_memory(error) : 0;
 }
 
 static void put_json(const struct variability *all, const struct answer *answer, FILE *out)

@@ -2,6 +2,7 @@
 /* From launches to causes; see variability_causes.h. */
 #include "variability_causes.h"
 
+#include "base/peers/divide.h"
 #include "base/sort_by.h"
 #include "show/causal/causal_answer.h"
 #include "show/causal/causal_picture.h"
@@ -52,7 +53,9 @@ static int add_column(struct sn_causal_table *table, const size_t *rows,
 {
 	struct sn_causal_column *column = &table->columns[table->column_count++];
 	*column = (struct sn_causal_column){
-	    .name = from->name, .values = malloc((table->row_count + 1) * sizeof(double))};
+	    .name = from->name,
+	    .unit = from->unit,
+	    .values = malloc((table->row_count + 1) * sizeof(double))};
 	if (!column->values)
 		return SN_ERR_MEMORY;
 	for (size_t row = 0; row < table->row_count; row++) {
@@ -110,23 +113,51 @@ static void set_tiers(struct sn_prior *prior)
 	sn_prior_finish(prior);
 }
 
+/* The table of rank 0 to all. */
+static int share_table(struct sn_causal_table *table, const struct sn_peers *peers,
+		       struct sn_error *error)
+{
+	struct sn_buffer bytes = {0};
+	if (peers->size() == 1)
+		return 0;
+	if (!peers->rank())
+		sn_causal_table_pack(table, &bytes);
+	int result = sn_peers_spread(peers, &bytes, error);
+	if (!result && peers->rank())
+		result = sn_fail_code(error, sn_causal_table_unpack(table,
+								    (struct sn_span){bytes.bytes,
+										     bytes.count}));
+	sn_buffer_release(&bytes);
+	return sn_peers_agree(peers, result, error);
+}
+
+static int make_prior(struct sn_variability_causes *causes, struct sn_error *error)
+{
+	int result =
+	    sn_prior_init(&causes->prior, &causes->table, sn_feature_name(causes->target), error);
+	if (!result)
+		set_tiers(&causes->prior);
+	return result;
+}
+
 int sn_variability_causes(struct sn_variability_causes *causes,
 			  const struct sn_launch_features *features, enum sn_feature target,
-			  unsigned threads, struct sn_error *error)
+			  const struct sn_peers *peers, unsigned threads, struct sn_error *error)
 {
 	*causes = (struct sn_variability_causes){.target = target};
-	int result = make_table(&causes->table, features, target);
-	if (result)
-		return sn_fail_code(error, result);
-	result = sn_prior_init(&causes->prior, &causes->table, sn_feature_name(target), error);
+	int result = peers->rank() ? 0 : make_table(&causes->table, features, target);
+	result = sn_peers_agree(peers, sn_fail_code(error, result), error);
+	result = result ? result : share_table(&causes->table, peers, error);
+	if (!result)
+		result = sn_peers_agree(peers, make_prior(causes, error), error);
 	if (result)
 		return result;
-	set_tiers(&causes->prior);
-	result =
-	    sn_causal(&causes->causal, &causes->prior,
-		      (struct sn_discovery_options){
-			  .samples = SN_CAUSAL_SAMPLES, .seed = SN_CAUSAL_SEED, .threads = threads},
-		      &causes->why);
+	result = sn_causal(&causes->causal, &causes->prior,
+			   (struct sn_discovery_options){.samples = SN_CAUSAL_SAMPLES,
+							 .seed = SN_CAUSAL_SEED,
+							 .threads = threads,
+							 .peers = peers},
+			   &causes->why);
 	causes->is_known = !result;
 	return result == SN_ERR_MEMORY ? sn_fail_memory(error) : 0;
 }

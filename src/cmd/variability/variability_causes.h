@@ -19,10 +19,11 @@ struct sn_variability_causes {
 };
 
 /* The kernel, its place and configuration are set from outside; when and beside what a launch ran, and its copy, come after; the target last.
- * 0, also where the table says nothing, or a negative enum sn_err. Release it in either case. */
+ * The features are those of rank 0; all peers take part, and rank 0 alone has what is shown. 0, also where the table says nothing, or a negative enum
+ * sn_err. Release it in either case. */
 int sn_variability_causes(struct sn_variability_causes *causes,
 			  const struct sn_launch_features *features, enum sn_feature target,
-			  unsigned threads, struct sn_error *error);
+			  const struct sn_peers *peers, unsigned threads, struct sn_error *error);
 void sn_variability_causes_release(struct sn_variability_causes *causes);
 
 /* Sentences, of which the first says what was to be explained, and tables. */

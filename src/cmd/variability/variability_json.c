@@ -156,6 +156,66 @@ static void put_bins(const struct sn_variability *result, const char *key, const
 	sn_json_end(json, ']');
 }
 
+/* ---- over time ---- */
+
+/* Steps of a picture as wide as a screen. */
+#define STEPS_MOST 1500u
+
+struct over_time {
+	const struct sn_variability *result;
+	size_t bins_each; /* of a step */
+};
+
+static double bin_deviation(const struct sn_variability_bin *bin)
+{
+	return bin->count ? sqrt(bin->variance) : (double)NAN;
+}
+
+static double bin_target_deviation(const struct sn_variability_bin *bin)
+{
+	return bin->target_count ? sqrt(bin->target_variance) : (double)NAN;
+}
+
+static double bin_adjusted(const struct sn_variability_bin *bin)
+{
+	return bin->count >= SN_BIN_LEAST ? bin->adjusted : (double)NAN;
+}
+
+/* Of each step the greatest that one of its bins has; null: none has any. */
+static void put_greatest(const struct over_time *over, const char *key,
+			 double (*value)(const struct sn_variability_bin *bin),
+			 struct sn_json *json)
+{
+	const struct sn_variability *result = over->result;
+	sn_json_open(json, key, '[');
+	for (size_t first = 0; first < result->bin_count; first += over->bins_each) {
+		double greatest = NAN;
+		for (size_t b = first; b < result->bin_count && b < first + over->bins_each; b++)
+			greatest = fmax(greatest, value(result->bins + b));
+		if (isnan(greatest))
+			sn_json_null(json);
+		else
+			sn_json_number(json, greatest);
+	}
+	sn_json_end(json, ']');
+}
+
+/* All of the range in steps of whole bins, of which the one that varies most is told. */
+static void put_over_time(const struct sn_variability *result, struct sn_json *json)
+{
+	struct over_time over = {result, (result->bin_count + STEPS_MOST - 1) / STEPS_MOST};
+	sn_json_open(json, "over_time", '{');
+	sn_json_put_unsigned(json, "start_ns", result->start_ns);
+	sn_json_put_unsigned(json, "bins", result->bin_count);
+	sn_json_put_unsigned(json, "bins_each", over.bins_each);
+	sn_json_put_unsigned(json, "step_ns", over.bins_each * result->bin_ns);
+	put_greatest(&over, "std_ns", bin_deviation, json);
+	put_greatest(&over, "adjusted", bin_adjusted, json);
+	if (result->ranked_by != SN_FEATURE_DURATION)
+		put_greatest(&over, "target_std", bin_target_deviation, json);
+	sn_json_end(json, '}');
+}
+
 /* The target and its sound forms over the rows. */
 static void put_features(const struct sn_variability *result, enum sn_feature target,
 			 struct sn_json *json)
@@ -203,6 +263,7 @@ void sn_variability_json(const struct sn_variability *result,
 	sn_json_end(json, ']');
 	put_bins(result, "bins", result->by_variance, request->top, json);
 	put_bins(result, "adjusted_bins", result->by_adjusted, request->top, json);
+	put_over_time(result, json);
 	sn_json_open(json, "places", '[');
 	for (size_t i = 0; i < result->place_count; i++) {
 		const struct sn_variability_place *one = result->places + i;

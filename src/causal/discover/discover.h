@@ -9,9 +9,10 @@
  */
 #pragma once
 
-#include "non_normal.h"
-#include "pdag.h"
-#include "prepare.h"
+#include "base/peers/peers.h"
+#include "causal/non_normal.h"
+#include "causal/pdag.h"
+#include "causal/prepare.h"
 
 struct sn_discovery_options {
 	const struct sn_knowledge *knowledge; /* of the prepared variables; or NULL */
@@ -20,7 +21,9 @@ struct sn_discovery_options {
 	const struct sn_non_normal *non_normal; /* or NULL */
 	uint32_t samples;			/* of the rows; 100 is usual */
 	unsigned threads;			/* 0: one for each processor */
-	uint64_t seed; /* the same gives the same, with any number of threads */
+	uint64_t seed; /* the same gives the same, with any number of threads and processes */
+	/* Among which the work is divided; all of them call with the same data. NULL: this one alone. */
+	const struct sn_peers *peers;
 	/* Of all rows and each sample a row of bits: the variables that are compared in it (screen/screen.h). NULL: all. */
 	const uint64_t *chosen;
 };
@@ -63,12 +66,16 @@ struct sn_discovery {
 	/* In at least half of them; the largest share first. */
 	struct sn_target_cause *totals;
 	uint32_t total_count;
+	/* Of all that was set from outside, with a way or without: its effect in each sample, which nothing has to be held for. The largest share
+	 * first. */
+	struct sn_target_cause *main_effects;
+	uint32_t main_effect_count;
 };
 
 #define SN_FREQUENT 0.5
 #define SN_DOUBTFUL 0.2
 
-/* 0 or a negative enum sn_err. Release it in either case. */
+/* The same on all peers. 0 or a negative enum sn_err, on which they have agreed. Release it in either case. */
 int sn_discover(struct sn_discovery *discovery, const struct sn_prepared *prepared,
 		const struct sn_discovery_options *options, struct sn_error *error);
 void sn_discovery_release(struct sn_discovery *discovery);
