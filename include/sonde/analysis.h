@@ -114,6 +114,14 @@ struct sonde_target_cause {
 	double change, change_low, change_high;
 };
 
+/* What was set from outside (the first tier): its effect on the target is known, whether or not the
+ * graph has a way. */
+struct sonde_main_effect {
+	const char *column; /* its name, owned by the table */
+	double frequency;   /* part of the samples that have a way to the target */
+	struct sonde_effect effect; /* over all ways, in all samples */
+};
+
 struct sonde_causes;
 
 /* Searches for causes. The table must live as long as the result, and get no further column.
@@ -131,6 +139,10 @@ bool sonde_causes_edge(const struct sonde_causes *causes, uint32_t number,
 uint32_t sonde_causes_target_count(const struct sonde_causes *causes);
 bool sonde_causes_target(const struct sonde_causes *causes, uint32_t number,
 			 struct sonde_target_cause *cause);
+/* Columns of the first tier, the largest share first; none without a target. */
+uint32_t sonde_causes_main_effect_count(const struct sonde_causes *causes);
+bool sonde_causes_main_effect(const struct sonde_causes *causes, uint32_t number,
+			  struct sonde_main_effect *effect);
 /* All that was found, as `sonde causal --format json` prints it. Owned by the result. */
 const char *sonde_causes_json(const struct sonde_causes *causes);
 

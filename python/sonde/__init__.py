@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, TypeVar
 
-    from ._causal import CausalGraph, Cause, Edge, Effect, Expectation, causal
+    from ._causal import CausalGraph, Cause, Edge, Effect, Expectation, MainEffect, causal
     from ._database import (
         Context,
         Database,
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 
 # The modules of what is loaded when it is first used: a program that only names regions does not pay for them.
 _LATE = {
-    "_causal": ("CausalGraph", "Cause", "Edge", "Effect", "Expectation", "causal"),
+    "_causal": ("CausalGraph", "Cause", "Edge", "Effect", "Expectation", "MainEffect", "causal"),
     "_database": (
         "Context",
         "Database",
@@ -87,7 +87,8 @@ _LATE = {
         "Formula",
         "FormulaError",
         "Frame",
-        "Metric",
+        "MainEffect",
+    "Metric",
         "Plane",
         "Profile",
         "Stat",
@@ -111,6 +112,7 @@ __all__ = [
     "Formula",
     "FormulaError",
     "Frame",
+    "MainEffect",
     "Metric",
     "Model",
     "Node",

@@ -119,6 +119,15 @@ class Cause:
 
 
 @dataclass(frozen=True)
+class MainEffect:
+    """The effect on the target of a column of the first tier, which is known whether or not the graph has a way."""
+
+    column: str
+    frequency: float  # part of the samples that have a way to the target
+    effect: Effect
+
+
+@dataclass(frozen=True)
 class Expectation:
     """The target if a column were set in all rows, in its unit. Numbers are None unless the status is "identified"."""
 
@@ -158,6 +167,7 @@ class CausalGraph:
         self.edges = [_edge(found) for found in self.json["edges"]]
         self.target: str | None = self.json["target"]
         self.causes = [_cause(found) for found in self.json["causes"]]
+        self.main_effects = [MainEffect(found["column"], found["frequency"], _effect(found)) for found in self.json["main_effects"]]
         self.sentences: list[str] = self.json["sentences"]
 
     def expect(self, column: str, value: object) -> Expectation:

@@ -132,6 +132,24 @@ bool sonde_causes_target(const struct sonde_causes *causes, uint32_t number,
 	return true;
 }
 
+uint32_t sonde_causes_main_effect_count(const struct sonde_causes *causes)
+{
+	return causes->causal.found.main_effect_count;
+}
+
+bool sonde_causes_main_effect(const struct sonde_causes *causes, uint32_t number,
+			  struct sonde_main_effect *effect)
+{
+	const struct sn_causal *causal = &causes->causal;
+	*effect = (struct sonde_main_effect){0};
+	if (number >= causal->found.main_effect_count)
+		return false;
+	const struct sn_target_cause *found = &causal->found.main_effects[number];
+	*effect = (struct sonde_main_effect){name_of(causal, found->from), found->frequency,
+					  public_effect(&found->effect)};
+	return true;
+}
+
 const char *sonde_causes_json(const struct sonde_causes *causes)
 {
 	return causes->json;

@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "show/number.h"
+#include "shown_unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,6 +16,11 @@
 static const char *name_of(const struct sn_causal *causal, uint32_t variable)
 {
 	return causal->table->columns[causal->prepared.columns[variable]].name;
+}
+
+static const char *unit_of(const struct sn_causal *causal, uint32_t variable)
+{
+	return sn_causal_shown_unit(&causal->table->columns[causal->prepared.columns[variable]]);
 }
 
 /* ---- sentences ---- */
@@ -170,15 +176,22 @@ static void add_interval(struct sn_sheet *sheet, const struct sn_effect *effect)
 	sn_sheet_numbers(sheet, effect->value, effect->low, effect->high);
 }
 
+static void add_change_columns(struct sn_sheet *sheet, const char *unit)
+{
+	struct sn_column changes[] = {
+	    {"change", "change", ""}, {"change_low", "at least", ""}, {"change_high", "at most", ""}};
+	_Static_assert(sizeof(changes->unit) > SN_SHOWN_UNIT_MOST, "columns take all units");
+	for (size_t number = 0; number < sizeof(changes) / sizeof(*changes); number++)
+		snprintf(changes[number].unit, sizeof(changes->unit), "%s", unit);
+	sn_sheet_columns(sheet, changes, sizeof(changes) / sizeof(*changes));
+}
+
 static void show_totals(const struct sn_causal *causal, struct sn_page *page)
 {
 	static const struct sn_column effects[] = {{"share", "share", "ratio"},
 						   {"effect", "effect", "1"},
 						   {"low", "from", "1"},
 						   {"high", "to", "1"}},
-				      changes[] = {{"change", "change", "1"},
-						   {"change_low", "at least", "1"},
-						   {"change_high", "at most", "1"}},
 				      last[] = {{"frequency", "found in", "ratio"},
 						{"cause", "cause", ""}};
 	const struct sn_discovery *found = &causal->found;
@@ -189,7 +202,7 @@ static void show_totals(const struct sn_causal *causal, struct sn_page *page)
 	struct sn_sheet *sheet =
 	    sn_page_table(page, "causes", effects, "What %s depends on", target);
 	if (adjusted)
-		sn_sheet_columns(sheet, changes, 3);
+		add_change_columns(sheet, unit_of(causal, causal->target));
 	sn_sheet_columns(sheet, last, 2);
 	for (uint32_t number = 0; number < found->total_count; number++) {
 		const struct sn_target_cause *total = &found->totals[number];
@@ -209,6 +222,32 @@ static void show_totals(const struct sn_causal *causal, struct sn_page *page)
 		    "change: of %s in its unit for one standard deviation of the cause, by "
 		    "double machine learning, with its 95%% interval.",
 		    target);
+}
+
+/* What was set from outside and is no cause: its effect is known all the same. */
+static void show_main_effects(const struct sn_causal *causal, struct sn_page *page)
+{
+	static const struct sn_column columns[] = {{"share", "share", "ratio"},
+						   {"effect", "effect", "1"},
+						   {"low", "from", "1"},
+						   {"high", "to", "1"},
+						   {"frequency", "found in", "ratio"},
+						   {"column", "column", ""}};
+	const struct sn_discovery *found = &causal->found;
+	struct sn_sheet *sheet = NULL;
+	for (uint32_t number = 0; number < found->main_effect_count; number++) {
+		const struct sn_target_cause *main = &found->main_effects[number];
+		if (main->frequency >= SN_FREQUENT)
+			continue;
+		if (!sheet)
+			sheet = sn_page_table(page, "main_effects", columns,
+					      "Set from outside, and no cause of %s in most samples",
+					      name_of(causal, causal->target));
+		sn_sheet_number(sheet, main->effect.share);
+		add_interval(sheet, &main->effect);
+		sn_sheet_number(sheet, main->frequency);
+		sn_sheet_text(sheet, name_of(causal, main->from));
+	}
 }
 
 static void add_edge(const struct sn_causal *causal, struct sn_sheet *sheet,
@@ -395,6 +434,7 @@ void sn_causal_show(const struct sn_causal *causal, struct sn_page *page)
 	say_non_normal(causal, page);
 	say_left_out(causal, page);
 	show_totals(causal, page);
+	show_main_effects(causal, page);
 	show_edges(causal, page);
 	show_repeats(causal, page);
 	show_baselines(causal, page);
@@ -487,6 +527,20 @@ static void put_adjusted(struct sn_json *json, const struct sn_adjusted_cause *a
 	sn_json_put_known(json, "share_high", adjusted->share_high);
 	sn_json_put_known(json, "p", adjusted->p);
 	sn_json_end(json, '}');
+}
+
+static void put_main_effects(const struct sn_causal *causal, struct sn_json *json)
+{
+	sn_json_open(json, "main_effects", '[');
+	for (uint32_t number = 0; number < causal->found.main_effect_count; number++) {
+		const struct sn_target_cause *effect = &causal->found.main_effects[number];
+		sn_json_begin(json, '{');
+		sn_json_put_text(json, "column", name_of(causal, effect->from));
+		put_effect(json, &effect->effect);
+		sn_json_put_number(json, "frequency", effect->frequency);
+		sn_json_end(json, '}');
+	}
+	sn_json_end(json, ']');
 }
 
 static void put_causes(const struct sn_causal *causal, struct sn_json *json)
@@ -603,9 +657,11 @@ void sn_causal_json(const struct sn_causal *causal, struct sn_json *json)
 	put_edges(causal, json);
 	put_all_undetermined(causal, json);
 	put_baselines(causal, json);
-	sn_json_put_text(json, "target",
-			 causal->target == UINT32_MAX ? NULL : name_of(causal, causal->target));
+	bool has_target = causal->target != UINT32_MAX;
+	sn_json_put_text(json, "target", has_target ? name_of(causal, causal->target) : NULL);
+	sn_json_put_text(json, "target_unit", has_target ? unit_of(causal, causal->target) : NULL);
 	put_causes(causal, json);
+	put_main_effects(causal, json);
 	put_repeats(causal, json);
 	put_non_normal(causal, json);
 	put_left_out(causal, json);
@@ -644,6 +700,7 @@ void sn_causal_say_do(const struct sn_causal *causal, const struct sn_do *asked,
 {
 	const char *column = causal->table->columns[asked->column].name;
 	const char *target = name_of(causal, causal->target);
+	const char *unit = unit_of(causal, causal->target);
 	char *held = NULL;
 	size_t length;
 	FILE *out = open_memstream(&held, &length);
@@ -656,10 +713,10 @@ void sn_causal_say_do(const struct sn_causal *causal, const struct sn_do *asked,
 		    page,
 		    "If %s were %s in all rows, %s would change by %s on average (95%%: "
 		    "%s to %s), from a mean of %s%s.",
-		    column, asked->value, target, sn_number_text(asked->change, "1").text,
-		    sn_number_text(asked->change_low, "1").text,
-		    sn_number_text(asked->change_high, "1").text,
-		    sn_number_text(asked->mean, "1").text, held ? held : "");
+		    column, asked->value, target, sn_number_text(asked->change, unit).text,
+		    sn_number_text(asked->change_low, unit).text,
+		    sn_number_text(asked->change_high, unit).text,
+		    sn_number_text(asked->mean, unit).text, held ? held : "");
 	else if (asked->status == SN_DO_NO_EFFECT)
 		sn_page_sentence(page, "If %s were %s, nothing says that %s would change: %s.",
 				 column, asked->value, target, why_not(asked->status));

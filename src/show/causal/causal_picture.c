@@ -3,6 +3,7 @@
 #include "causal_picture.h"
 
 #include "causal_answer.h"
+#include "shown_unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -95,7 +96,7 @@ static struct sn_parallel_axis axis_of(const struct sn_causal *causal, uint32_t 
 		high = fmax(high, value);
 	}
 	return (struct sn_parallel_axis){.name = column->name,
-					 .unit = "1",
+					 .unit = sn_causal_shown_unit(column),
 					 .scale = column->levels ? SN_PARALLEL_CATEGORY
 						  : low > 0 && high > 1e3 * low
 						      ? SN_PARALLEL_LOG

@@ -37,6 +37,7 @@ int main(int argc, char **argv)
 	struct sonde_causes *causes;
 	struct sonde_causal_edge edge;
 	struct sonde_target_cause cause;
+	struct sonde_main_effect main_effect;
 	struct sonde_expectation expectation;
 	if (sonde_table_read(argv[1], &table, &error))
 		return fail(&error);
@@ -51,7 +52,9 @@ int main(int argc, char **argv)
 	for (uint32_t number = 0; sonde_causes_target(causes, number, &cause); number++)
 		printf("%s %.17g %.17g %.17g %.17g %.17g %.17g\n", cause.cause, cause.frequency, cause.effect.low, cause.effect.high,
 		       cause.change, cause.change_low, cause.change_high);
-	if (edge.from || cause.cause)
+	for (uint32_t number = 0; sonde_causes_main_effect(causes, number, &main_effect); number++)
+		printf("%s %.17g %.17g\n", main_effect.column, main_effect.frequency, main_effect.effect.value);
+	if (edge.from || cause.cause || main_effect.column || sonde_causes_main_effect_count(causes) != 1)
 		return puts("what is not there is not empty"), 1;
 	if (sonde_causes_expect(causes, "size=1", &expectation, &error))
 		return fail(&error);
@@ -110,7 +113,10 @@ def test_a_program_gets_what_the_command_prints(program, table, printed):
         assert [float(number) for number in numbers] == pytest.approx(
             [cause["frequency"], cause["effect_low"], cause["effect_high"], *changes], rel=1e-9, nan_ok=True)
     assert any(cause["adjusted"]["change"] for cause in causes)
-    asked, size = lines[1 + len(edges) + len(causes):]
+    main_effect, asked, size = lines[1 + len(edges) + len(causes):]
+    expected, = printed["main_effects"]
+    assert main_effect.split()[0] == expected["column"] == "size"
+    assert [float(number) for number in main_effect.split()[1:]] == pytest.approx([expected["frequency"], expected["effect"]], rel=1e-9)
     status, change, low, held = asked.split()
     expected, = printed["do"]
     assert status == expected["status"] == "identified" and int(held) == len(expected["held"])
@@ -138,6 +144,7 @@ def test_python_gets_what_the_command_prints(table, printed):
         (e["from"], e["to"], e["directed"], e["frequency"], e["effect"], e["share"], e["pc"]) for e in printed["edges"]]
     assert [(c.cause, c.effect.low, c.effect.high, c.effect.sign, c.change, c.change_low, c.change_high) for c in graph.causes] == [
         (c["cause"], c["effect_low"], c["effect_high"], c["sign"], *(c["adjusted"][key] for key in CHANGES)) for c in printed["causes"]]
+    assert [(s.column, s.frequency, s.effect.low) for s in graph.main_effects] == [(s["column"], s["frequency"], s["effect_low"]) for s in printed["main_effects"]]
     assert graph.target == "time" and graph.nodes == printed["nodes"] and repr(graph) == f"<sonde.CausalGraph: 5 columns, {len(graph.edges)} edges>"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import statistics
 from pathlib import Path
 
@@ -87,3 +88,17 @@ def test_it_is_in_the_table(sonde, tmp_path):
     assert "change: of time in its unit for one standard deviation of the cause" in out
     row = next(line.split() for line in out.splitlines() if line.endswith(" size"))
     assert 6.5 < float(row[4]) < 7.5 and float(row[5]) < float(row[4]) < float(row[6])
+
+
+@pytest.mark.parametrize(("name", "factor", "unit", "shown"), [("time_ns", 7000, "ns", r"[67]\.\d\d us"), ("copy_bytes", 7 * 1024, "bytes", r"[67]\.\d\d KiB"),
+                                                               ("time", 7000, "1", r"[67]\.\d\dk"), ("barns", 7000, "1", r"[67]\.\d\dk")])
+def test_changes_have_the_unit_of_the_target(sonde, tmp_path, name, factor, unit, shown):
+    random_ = random.Random(7)
+    sizes = [random_.gauss(0, 1) for _ in range(1000)]
+    write(tmp_path / "t.csv", {"size": sizes, name: [factor * (20 + size + random_.gauss(0, 0.2)) for size in sizes]})
+    options = ("causal", tmp_path / "t.csv", "--target", name, "--tier", "size", "--do", "size=1")
+    out = sonde(*options).out
+    row = next(line for line in out.splitlines() if line.endswith(" size"))
+    assert len(re.findall(rf"(?<!\S){shown}(?!\S)", row)) == 3, row
+    assert re.search(rf"If size were 1 in all rows, {name} would change by {shown} on average", " ".join(out.split())), out
+    assert json.loads(sonde(*options, "--format", "json").out)["target_unit"] == unit
