@@ -17,10 +17,10 @@ const graph = {
 };
 const nodes = graph.nodes.map((name, i) => ({ name, tier: [0, 0, 1, 2, 1][i], kind: name === 'copyKind' ? 'category' : 'number' }));
 const kernels = Array.from({ length: 24 }, (_, i) => ({ name: `void kernel_${i}<float>(int)`, configuration: `grid ${2 ** i}`, count: 10 + i, mean_ns: 1000 * (i + 1), std_ns: 10, cv: 0.01, p50: 1000, p99: 2000, outliers: i, drift: -0.1 }));
-const bins = Array.from({ length: 3000 }, (_, i) => ({ start_ns: i * 1e7, end_ns: (i + 1) * 1e7, variance: [500, 1500, 2500].includes(i) ? 1e10 - i : 1e8 + i % 7, rank: null }));
-[...bins].sort((a, b) => b.variance - a.variance).forEach((bin, i) => {
-	bin.rank = i + 1;
-});
+/* As the command has them: the whole range in steps, here of two bins, and the five bins that vary most. */
+const deviations = Array.from({ length: 1500 }, (_, i) => ([250, 750, 1250].includes(i) ? 1e5 - i : i % 100 === 99 ? null : 1e4 + i % 7));
+const overTime = { start_ns: 1.7e18, bins: 3000, bins_each: 2, step_ns: 2e7, std_ns: deviations, adjusted: deviations };
+const bins = [250, 750, 1250, 6, 13].map((step, i) => ({ start_ns: 1.7e18 + step * 2e7, end_ns: 1.7e18 + step * 2e7 + 1e7, variance: deviations[step] ** 2, rank: i + 1 }));
 
 /* 20,000 rows: start, kernel of 40, copy kind with missing ones, size with zeros. */
 function makeRows() {
@@ -47,7 +47,7 @@ before(async () => {
 	rows = makeRows();
 	full = causesPage('full', {
 		title: 'traces', sentences: ['Which kernel varies: kernel_3 does.', 'It has a cause.'], tiers: ['configuration', 'counters', 'result'], graph, nodes, target: 3,
-		variability: { kernels, bins }, axes, rows,
+		variability: { kernels, bins, bins_ranked_by: 'duration_ns', over_time: overTime }, axes, rows,
 	});
 	const names = { nodes: [SCRIPT, LONG], edges: [edge(SCRIPT, LONG)], undetermined: [SCRIPT], baselines: { [SCRIPT]: [SCRIPT] } };
 	hostile = causesPage('hostile', { title: SCRIPT, sentences: [SCRIPT], graph: names, nodes: names.nodes.map((name) => ({ name })), target: 1,
@@ -70,7 +70,7 @@ pageTest('all parts are there', () => full, '', async (page) => {
 	assert.deepEqual(await rowsOf(page, 'undetermined'), [['clock – dram_bytes']]);
 	await page.click('#kernels .more');
 	assert.deepEqual((await rowsOf(page, 'kernels'))[3].slice(0, 4).map(plain), ['void kernel_3<float>(int)', 'grid 8', '13', '4.00 µs']);
-	assert.deepEqual((await rowsOf(page, 'top_bins')).slice(0, 2).map((row) => row.map(plain)), [['1', '5.00 s', '10.0 ms', '100 µs'], ['2', '15.0 s', '10.0 ms', '100 µs']]);
+	assert.deepEqual((await rowsOf(page, 'top_bins')).slice(0, 2).map((row) => row.map(plain)), [['1', '5.00 s', '10.0 ms', '99.8 µs'], ['2', '15.0 s', '10.0 ms', '99.3 µs']]);
 	assert.deepEqual(await page.$$eval('.facts div', (all) => all.map(({ textContent }) => textContent.replace(/\s/g, ''))), ['Variables5', 'Edges4', 'Bins3000', 'Rows20000']);
 	const links = await page.$$eval('.contents a', (all) => all.map((one) => one.getAttribute('href').slice(1)));
 	for (const id of links) assert.ok(await page.$(`#${id}`), id);
@@ -209,11 +209,11 @@ pageTest('the strip names the bin at the pointer and marks the first five', () =
 	await page.$eval('#strip', (stage) => stage.scrollIntoView({ block: 'center' }));
 	const at = await page.$eval('#strip', (stage) => {
 		const { left, top, width } = stage.getBoundingClientRect();
-		return { x: left + (width * 1500.5) / 3000, y: top + 60 };
+		return { x: left + (width * 750.5) / 1500, y: top + 60 };
 	});
 	await page.mouse.move(at.x, at.y);
 	await page.waitForSelector('.tooltip:not([hidden])');
-	assert.match(plain(await page.$eval('.tooltip:not([hidden])', (note) => note.textContent)), /^15\.0 s to 15\.0 sstandard deviation 100 µs, rank 2$/);
+	assert.match(plain(await page.$eval('.tooltip:not([hidden])', (note) => note.textContent)), /^15\.0 s to 15\.0 sstandard deviation 99\.3 µs, rank 2$/);
 	const red = await page.$eval('#strip canvas', (canvas) => {
 		const { data } = canvas.getContext('2d').getImageData(0, 60, canvas.width, 1);
 		return Array.from({ length: canvas.width }, (_, x) => x).filter((x) => data[4 * x] > 150 && data[4 * x + 1] < 80).map((x) => Math.round((3000 * x) / canvas.width));
@@ -275,7 +275,8 @@ pageTest('nothing found is said, and what is not there is not shown', () => noth
 
 test('a page of one part alone', async () => {
 	const pages = [[causesPage('empty', {}), /There is nothing to show/], [causesPage('only-kernels', { variability: { kernels } }), /kernel_3/],
-		[causesPage('only-bins', { variability: { bins } }), /Variation over time/], [causesPage('only-graph', { graph, nodes }), /gridX/],
+		[causesPage('only-bins', { variability: { bins, over_time: overTime } }), /Variation over time/],
+		[causesPage('of-a-target', { variability: { bins, bins_ranked_by: 'log_squared_residual', over_time: { ...overTime, target_std: deviations.map(() => 2.5) } } }), /standard deviation of log_squared_residual in a bin, up to 2.50\./], [causesPage('only-graph', { graph, nodes }), /gridX/],
 		[causesPage('no-picture', { variability: { graph } }), /gridX/]];
 	for (const [path, expected] of pages) {
 		const { page, mishaps } = await open(browser, path);

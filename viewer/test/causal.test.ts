@@ -2,9 +2,9 @@
 /* The pure parts of a page of causes: its tables, what belongs to a variable, bins, bands and brushes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Axis, Causes, Edge, Graph, Parallel, TimeBin } from '../src/format/causal.ts';
+import type { Axis, Causes, Edge, Graph, OverTime, Parallel, TimeBin } from '../src/format/causal.ts';
 import { decodeCauses } from '../src/format/causal.ts';
-import { edgeName, factsOf, formatEffect, relatedEdges, sheetsOf, stripOf, topBins } from '../src/logic/causes.ts';
+import { edgeName, factsOf, formatEffect, relatedEdges, sheetsOf, stepOf, stripOf, topBins } from '../src/logic/causes.ts';
 import { bandsOfAll, bandsOfBrush, binAt, brushBetween, brushText, darkness, densityOf, labelsOf, stretchOfBins, stretchOfBrush } from '../src/logic/parallel.ts';
 
 const plain = (text: string): string => text.replace(/[\u2009\u202f\u00a0]/g, ' ');
@@ -17,7 +17,7 @@ const graph: Graph = {
 	undetermined: ['x', { from: 'a', to: 'b', directed: false, why: 'too few rows' }],
 	baselines: { sort_by_variance: ['c', 'a'], r2_sort: [{ name: 'b', r2: 0.25 }], empty_graph: [], shd: 7, groups: { x: 1.5, y: ['p', 'q'] } },
 };
-const causes: Causes = { title: 't', sentences: [], graph, picture: '', kernels: [], bins: [], parallel: null };
+const causes: Causes = { title: 't', sentences: [], graph, picture: '', kernels: [], bins: [], rankedBy: 'duration_ns', overTime: null, parallel: null };
 
 test('a header is read with what is in it', () => {
 	const open = (header: object) => decodeCauses({ header: { page: 'causal', title: 't', sentences: [], ...header } as never, data: new Uint8Array() });
@@ -73,6 +73,8 @@ test('tables: what the target depends on', () => {
 	assert.equal(found!.title, 'what time depends on');
 	assert.deepEqual(found!.rows, [['a', 0.6, '+0.8', '+0.7 to +0.9', '+12.5', '+11 to +14', 1], ['kind', 0.1, 'no sign', '', '', '', 0.5]]);
 	assert.equal(found!.notes.length, 2);
+	const inUnit = sheetsOf({ ...causes, graph: { ...graph, target: 'time_ns', target_unit: 'ns', causes: [{ ...cause, adjusted: { change: -12500, change_low: -14000, change_high: -11000 } }] } })[0]!;
+	assert.deepEqual(inUnit.rows[0]!.slice(4, 6).map((cell) => String(cell).replace(/\s/g, ' ')), ['−12.5 µs', '−14.0 µs to −11.0 µs']);
 	const older = sheetsOf({ ...causes, graph: { ...graph, target: 'time', causes: [{ ...cause, adjusted: null }] } })[0]!;
 	assert.deepEqual([older.rows[0], older.notes.length], [['a', 0.6, '+0.8', '+0.7 to +0.9', 1], 1]);
 });
@@ -83,13 +85,30 @@ test('tables: kernels by what the JSON has', () => {
 	assert.deepEqual(kernels!.rows, [['k', 'grid (8), block: 1, 2', 3, 5, 0.5, 2, null], ['l', null, null, null, null, null, 0.1]]);
 });
 
-test('a strip keeps the bin that varies most at each place', () => {
-	const bins: TimeBin[] = Array.from({ length: 100 }, (_, i) => ({ start_ns: 1000 + i * 10, end_ns: 1010 + i * 10, variance: i === 57 ? 400 : 4, rank: i === 57 ? 1 : i + 2 }));
-	const strip = stripOf(bins, 10);
-	assert.deepEqual([strip.begin_ns, strip.end_ns, strip.most], [1000, 2000, 20]);
-	assert.deepEqual(strip.columns.map((bin) => bin!.variance), [4, 4, 4, 4, 4, 400, 4, 4, 4, 4]);
-	assert.equal(stripOf(bins, 1000).columns[575], bins[57]);
-	assert.equal(stripOf([bins[0]!, bins[99]!], 10).columns[4], null);
+test('what was set from outside and is no cause has a table of its own', () => {
+	const effectOf = (column: string, frequency: number) => ({ column, effect: 0.02, effect_low: -0.1, effect_high: 0.1, frequency, share: 0.001 });
+	const cause = { cause: 'a', effect: 0.8, effect_low: 0.7, effect_high: 0.9, frequency: 1, share: 0.6, adjusted: null };
+	const both = { ...graph, target: 'time', causes: [cause], main_effects: [effectOf('a', 1), effectOf('b', 0.1)] };
+	const rest = sheetsOf({ ...causes, graph: both }).find(({ key }) => key === 'main_effects')!;
+	assert.deepEqual(rest.rows, [['b', 0.001, '+0.02', '−0.1 to +0.1', 0.1]]);
+	assert.equal(sheetsOf({ ...causes, graph: { ...both, main_effects: [effectOf('a', 1)] } }).find(({ key }) => key === 'main_effects'), undefined);
+});
+
+test('a strip keeps the step that varies most at each place', () => {
+	const overTime: OverTime = { start_ns: 1000, bins: 200, bins_each: 2, step_ns: 10, std_ns: Array.from({ length: 100 }, (_, i) => (i === 57 ? 20 : i === 44 ? null : 2)) };
+	const strip = stripOf(overTime, 10);
+	assert.equal(strip.most, 20);
+	assert.deepEqual(strip.columns.map((step) => overTime.std_ns[step!]), [2, 2, 2, 2, 2, 20, 2, 2, 2, 2]);
+	const wide = stripOf(overTime, 1000);
+	assert.deepEqual([wide.columns[569], wide.columns[570], wide.columns[579], wide.columns[580]], [56, 57, 57, 58]);
+	assert.deepEqual([wide.columns[439], wide.columns[440], wide.columns[449], wide.columns[450]], [43, null, null, 45]);
+	assert.equal(stripOf({ ...overTime, target_std: overTime.std_ns.map(() => 7) }, 10).most, 7);
+});
+
+test('a bin lies in the step of its middle, and the first five are marked', () => {
+	const overTime: OverTime = { start_ns: 1.7e18, bins: 4, bins_each: 2, step_ns: 20000, std_ns: [1, 1] };
+	const bins: TimeBin[] = Array.from({ length: 6 }, (_, i) => ({ start_ns: 1.7e18 + i * 10000, end_ns: 1.7e18 + (i + 1) * 10000, variance: 4, rank: 6 - i }));
+	assert.deepEqual(bins.map((bin) => stepOf(overTime, bin)), [0, 0, 1, 1, 2, 2]);
 	assert.deepEqual(topBins(bins).map(({ rank }) => rank), [1, 2, 3, 4, 5]);
 });
 

@@ -189,6 +189,11 @@ def test_bins_are_ranked_by_the_target(sonde, tmp_path, target):
     variances = {number: statistics.pvariance(part) if part else 0 for number, part in ranked.items()}
     order = sorted(variances, key=lambda number: (-variances[number], number))
     assert [(row["start_ns"] - begin) // 500_000 for row in answer["bins"]] == order[:7]
+    if is_plain:
+        assert "target_std" not in answer["over_time"]
+    else:
+        deviations = answer["over_time"]["target_std"]
+        assert deviations == [pytest.approx(math.sqrt(variances[number]), rel=1e-6, abs=1e-9) if values.get(number) else None for number in range(len(deviations))]
     by_duration = sorted(plain, key=lambda number: -statistics.pvariance(plain[number]))
     assert is_plain or order[:7] != by_duration[:7]
     for number, row in zip(order[:7], answer["bins"], strict=True):

@@ -148,6 +148,26 @@ def test_bins(sonde, tmp_path, mixed, bin_ms):
         check_kernels(row, groups[(row["start_ns"] - begin) // length])
     order = sorted(groups, key=lambda number: (len(groups[number]) < 10, -adjusted[number]))[:4]
     assert [(row["start_ns"] - begin) // length for row in found["adjusted_bins"]] == order
+    over = found["over_time"]
+    end = max(one.start + one.duration for one in mixed.launches)
+    assert (over["start_ns"], over["bins"], over["bins_each"], over["step_ns"]) == (begin, (end - begin) // length + 1, 1, length)
+    assert over["std_ns"] == [pytest.approx(math.sqrt(variances[number]), rel=1e-9) if number in groups else None for number in range(over["bins"])]
+    assert over["adjusted"] == [pytest.approx(adjusted[number], abs=1e-7) if len(groups.get(number, ())) >= 10 else None for number in range(over["bins"])]
+
+
+def test_steps_of_many_bins(sonde, tmp_path, mixed):
+    """More bins than a picture is wide: each step has what varies most in it, and those of no launch have nothing."""
+    found = answer(sonde, *mixed.write(tmp_path), options=("--bin", "20us"))
+    over, begin = found["over_time"], mixed.launches[0].start
+    assert over["bins"] > 1500 and over["bins_each"] == -(-over["bins"] // 1500) and over["step_ns"] == over["bins_each"] * 20_000
+    assert len(over["std_ns"]) == -(-over["bins"] // over["bins_each"])
+    groups: dict[int, list[int]] = {}
+    for one in mixed.launches:
+        groups.setdefault((one.start - begin) // 20_000, []).append(one.duration)
+    steps: dict[int, list[float]] = {}
+    for number, durations in groups.items():
+        steps.setdefault(number // over["bins_each"], []).append(float(numpy.std(durations)))
+    assert over["std_ns"] == [pytest.approx(max(steps[step]), abs=1e-6) if step in steps else None for step in range(len(over["std_ns"]))]
 
 
 def test_rank_by_variance_is_the_mix_of_kernels(sonde, tmp_path):

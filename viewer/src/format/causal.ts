@@ -27,9 +27,21 @@ export interface TargetCause {
 	readonly adjusted: { readonly change: number | null; readonly change_low: number | null; readonly change_high: number | null } | null;
 }
 
+/* What was set from outside, whether or not it is a cause. */
+export interface MainEffect {
+	readonly column: string;
+	readonly effect: number | null;
+	readonly effect_low: number | null;
+	readonly effect_high: number | null;
+	readonly frequency: number;
+	readonly share: number | null;
+}
+
 export interface Graph {
 	readonly target: string | null;
+	readonly target_unit?: string | null;
 	readonly causes: readonly TargetCause[];
+	readonly main_effects?: readonly MainEffect[];
 	readonly nodes: readonly string[];
 	readonly edges: readonly Edge[];
 	readonly undetermined: readonly unknown[];
@@ -41,6 +53,16 @@ export interface TimeBin {
 	readonly end_ns: number;
 	readonly variance: number;
 	readonly rank: number | null; /* 1: the greatest */
+}
+
+/* The whole range in steps of bins, and of each the greatest that one of its bins has; null: none has launches. */
+export interface OverTime {
+	readonly start_ns: number;
+	readonly bins: number;
+	readonly bins_each: number; /* of a step */
+	readonly step_ns: number;
+	readonly std_ns: readonly (number | null)[];
+	readonly target_std?: readonly (number | null)[]; /* where bins are ranked by a target */
 }
 
 export interface AxisBin {
@@ -72,7 +94,9 @@ export interface Causes {
 	readonly graph: Graph | null;
 	readonly picture: string; /* SVG; '' none */
 	readonly kernels: readonly Readonly<Record<string, unknown>>[];
-	readonly bins: readonly TimeBin[];
+	readonly bins: readonly TimeBin[]; /* those that vary most */
+	readonly rankedBy: string; /* bins: the column of launches whose variance it is */
+	readonly overTime: OverTime | null;
 	readonly parallel: Parallel | null;
 }
 
@@ -85,6 +109,8 @@ interface Header {
 	readonly variability?: {
 		readonly kernels?: readonly Readonly<Record<string, unknown>>[];
 		readonly bins?: readonly TimeBin[];
+		readonly bins_ranked_by?: string;
+		readonly over_time?: OverTime;
 		readonly graph?: Partial<Graph> | null;
 		readonly parallel?: Parallel | null;
 	};
@@ -97,7 +123,7 @@ function wholeGraph(graph: Partial<Graph> | null | undefined): Graph | null {
 	/* an edge may name its ends by their numbers */
 	const nameOf = (end: unknown): string => (typeof end === 'number' ? nodes[end] ?? '' : String(end));
 	const edges = (graph.edges ?? []).map((edge) => ({ ...edge, from: nameOf(edge.from), to: nameOf(edge.to) }));
-	return { target: graph.target ?? null, causes: graph.causes ?? [], nodes, edges, undetermined: graph.undetermined ?? [], baselines: graph.baselines ?? {} };
+	return { target: graph.target ?? null, target_unit: graph.target_unit ?? null, causes: graph.causes ?? [], main_effects: graph.main_effects ?? [], nodes, edges, undetermined: graph.undetermined ?? [], baselines: graph.baselines ?? {} };
 }
 
 /* A picture of another graph than that of the JSON would tell of effects that it does not have. */
@@ -116,6 +142,7 @@ export function decodeCauses(payload: Payload): Causes {
 	if (header.picture) checkPicture(header, graph);
 	return {
 		title: header.title, sentences: header.sentences, graph, picture: header.picture ?? '',
-		kernels: variability?.kernels ?? [], bins: variability?.bins ?? [], parallel: header.parallel ?? variability?.parallel ?? null,
+		kernels: variability?.kernels ?? [], bins: variability?.bins ?? [], rankedBy: variability?.bins_ranked_by ?? 'duration_ns',
+		overTime: variability?.over_time ?? null, parallel: header.parallel ?? variability?.parallel ?? null,
 	};
 }

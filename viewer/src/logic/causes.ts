@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A page of causes: its tables, what belongs to a variable, and the bins that are drawn. */
-import type { Causes, Edge, Graph, TargetCause, TimeBin } from '../format/causal.ts';
+import type { Causes, Edge, Graph, OverTime, TargetCause, TimeBin } from '../format/causal.ts';
 import type { Cell, Column, Sheet } from '../format/timeline.ts';
-import { formatShare } from './units.ts';
+import { formatShare, formatValue } from './units.ts';
 
 const TOP_BINS = 5;
 
@@ -10,8 +10,13 @@ export function formatEffect(value: number): string {
 	return `${value > 0 ? '+' : value < 0 ? '−' : ''}${Number(Math.abs(value).toPrecision(3))}`;
 }
 
-function rangeOf(low: number | null, high: number | null): string {
-	return low === null || high === null ? '' : `${formatEffect(low)} to ${formatEffect(high)}`;
+function rangeOf(low: number | null, high: number | null, format: (value: number) => string = formatEffect): string {
+	return low === null || high === null ? '' : `${format(low)} to ${format(high)}`;
+}
+
+/* An effect in the unit of what it is on. */
+export function formatChange(value: number, unit: string): string {
+	return unit === '1' ? formatEffect(value) : `${value > 0 ? '+' : value < 0 ? '−' : ''}${formatValue(Math.abs(value), unit)}`;
 }
 
 export function intervalOf(edge: Pick<Edge, 'effect_low' | 'effect_high'>): string {
@@ -68,16 +73,28 @@ const OVER_ALL_WAYS = 'Effect size: over all ways, of one standard deviation of 
 
 function causeSheet(graph: Graph): Sheet | null {
 	const { target, causes } = graph;
+	const inUnit = (value: number): string => formatChange(value, graph.target_unit ?? '1');
 	if (target === null || causes.length === 0) return null;
 	const hasChange = causes.some(({ adjusted }) => adjusted);
 	const columns = [text('cause', 'cause'), { key: 'share', head: 'of the variance', unit: 'ratio' }, text('effect', 'effect size'), text('interval', '95 % of the samples'),
 		...(hasChange ? [text('change', 'change'), text('change_interval', '95 % interval')] : []), { key: 'frequency', head: 'in samples', unit: 'ratio' }];
-	const changeOf = ({ adjusted }: TargetCause): Cell[] => [typeof adjusted?.change === 'number' ? formatEffect(adjusted.change) : '',
-		rangeOf(adjusted?.change_low ?? null, adjusted?.change_high ?? null)];
+	const changeOf = ({ adjusted }: TargetCause): Cell[] => [typeof adjusted?.change === 'number' ? inUnit(adjusted.change) : '',
+		rangeOf(adjusted?.change_low ?? null, adjusted?.change_high ?? null, inUnit)];
 	const rows = causes.map((one) => [one.cause, one.share, one.effect === null ? 'no sign' : formatEffect(one.effect), intervalOf(one),
 		...(hasChange ? changeOf(one) : []), one.frequency]);
 	const change = `Change: of ${target} in its unit for one standard deviation of the cause, by double machine learning.`;
 	return sheet('causes', `what ${target} depends on`, columns, rows, [OVER_ALL_WAYS, ...(hasChange ? [change] : [])]);
+}
+
+/* What was set from outside and is no cause: its effect is known all the same. */
+function mainEffectSheet({ target, causes, main_effects = [] }: Graph): Sheet | null {
+	const listed = new Set(causes.map(({ cause }) => cause));
+	const rest = main_effects.filter(({ column }) => !listed.has(column));
+	if (target === null || rest.length === 0) return null;
+	const columns = [text('column', 'column'), { key: 'share', head: 'of the variance', unit: 'ratio' }, text('effect', 'effect size'), text('interval', '95 % of the samples'),
+		{ key: 'frequency', head: 'in samples', unit: 'ratio' }];
+	return sheet('main_effects', `set from outside, and no cause of ${target} in most samples`, columns,
+		rest.map((one) => [one.column, one.share, one.effect === null ? 'no sign' : formatEffect(one.effect), intervalOf(one), one.frequency]));
 }
 
 function edgeSheet(graph: Graph): Sheet {
@@ -167,41 +184,50 @@ export function topBins(bins: readonly TimeBin[]): TimeBin[] {
 	return bins.filter(({ rank }) => rank !== null && rank >= 1 && rank <= TOP_BINS).sort((a, b) => a.rank! - b.rank!);
 }
 
-function binSheet(bins: readonly TimeBin[]): Sheet | null {
+function binSheet({ bins, overTime, rankedBy }: Causes): Sheet | null {
 	if (bins.length === 0) return null;
-	const begin = Math.min(...bins.slice(0, 1).map(({ start_ns }) => start_ns), ...topBins(bins).map(({ start_ns }) => start_ns));
+	const begin = overTime?.start_ns ?? Math.min(...bins.map(({ start_ns }) => start_ns));
 	const columns = [{ key: 'rank', head: 'rank', unit: 'count' }, { key: 'start', head: 'start', unit: 'ns' }, { key: 'length', head: 'length', unit: 'ns' },
 		{ key: 'deviation', head: 'standard deviation', unit: 'ns' }];
-	return sheet('top_bins', 'bins that vary most', columns,
-		topBins(bins).map((bin) => [bin.rank, bin.start_ns - begin, bin.end_ns - bin.start_ns, Math.sqrt(bin.variance)]));
+	return sheet('top_bins', `bins that vary most by ${rankedBy}`, columns,
+		topBins(bins).map((bin) => [bin.rank, bin.start_ns - begin, bin.end_ns - bin.start_ns, Math.sqrt(bin.variance)]), ['Standard deviation: of durations.']);
 }
 
 export function sheetsOf(causes: Causes): Sheet[] {
 	const { graph } = causes;
-	const all = [graph && causeSheet(graph), graph && edgeSheet(graph), graph && baselineSheet(graph), graph && undeterminedSheet(graph), kernelSheet(causes.kernels), binSheet(causes.bins)];
+	const all = [graph && causeSheet(graph), graph && mainEffectSheet(graph), graph && edgeSheet(graph), graph && baselineSheet(graph), graph && undeterminedSheet(graph), kernelSheet(causes.kernels), binSheet(causes)];
 	return all.filter((one) => one !== null);
 }
 
 /* ---- the strip of bins ---- */
 
 export interface Strip {
-	readonly begin_ns: number;
-	readonly end_ns: number;
 	readonly most: number; /* greatest standard deviation */
-	readonly columns: readonly (TimeBin | null)[]; /* of those that lie in it, the one that varies most */
+	readonly columns: readonly (number | null)[]; /* of the steps that lie in it, the one that varies most; null: without launches */
 }
 
-export function stripOf(bins: readonly TimeBin[], width: number): Strip {
-	let [begin, end, most] = [Infinity, -Infinity, 0];
-	for (const bin of bins) {
-		begin = Math.min(begin, bin.start_ns);
-		end = Math.max(end, bin.end_ns);
-		most = Math.max(most, Math.sqrt(bin.variance));
-	}
-	const columns: (TimeBin | null)[] = Array.from({ length: Math.max(1, width) }, () => null);
-	const at = (time: number): number => ((time - begin) / (end - begin || 1)) * columns.length;
-	for (const bin of bins)
-		for (let i = Math.floor(at(bin.start_ns)); i < columns.length && (i < at(bin.end_ns) || i === Math.floor(at(bin.start_ns))); i++)
-			if (!columns[i] || columns[i]!.variance < bin.variance) columns[i] = bin;
-	return { begin_ns: begin, end_ns: end, most, columns };
+/* The standard deviations by which bins are ranked, of each step. */
+export function deviationsOf(overTime: OverTime): readonly (number | null)[] {
+	return overTime.target_std ?? overTime.std_ns;
+}
+
+export function stripOf(overTime: OverTime, width: number): Strip {
+	const deviations = deviationsOf(overTime);
+	const columns: (number | null)[] = Array.from({ length: Math.max(1, width) }, () => null);
+	const at = (step: number): number => Math.floor((step * columns.length) / deviations.length);
+	let most = 0;
+	deviations.forEach((deviation, step) => {
+		if (deviation === null) return;
+		most = Math.max(most, deviation);
+		for (let x = at(step); x < Math.max(at(step) + 1, at(step + 1)); x++) {
+			const before = columns[x];
+			if (before === null || before === undefined || deviations[before]! < deviation) columns[x] = step;
+		}
+	});
+	return { most, columns };
+}
+
+/* The step in which a bin lies. */
+export function stepOf(overTime: OverTime, bin: TimeBin): number {
+	return Math.floor((bin.start_ns + 0.5 * (bin.end_ns - bin.start_ns) - overTime.start_ns) / overTime.step_ns);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bins over time: as tall as their standard deviation, those that vary most marked. */
 import { readPaint } from '../../canvas/theme.ts';
-import type { TimeBin } from '../../format/causal.ts';
-import { stripOf, topBins } from '../../logic/causes.ts';
+import type { OverTime, TimeBin } from '../../format/causal.ts';
+import { deviationsOf, stepOf, stripOf, topBins } from '../../logic/causes.ts';
 import type { Strip } from '../../logic/causes.ts';
 import { INK } from '../../logic/colour.ts';
 import { ticksOf } from '../../logic/tracks.ts';
-import { formatTime, grouped } from '../../logic/units.ts';
+import { formatTime, formatValue, grouped } from '../../logic/units.ts';
 import { h } from '../dom.ts';
 import { Note } from '../note.ts';
 import type { CausesApp, CausesState, CausesView } from './state.ts';
@@ -18,18 +18,23 @@ export class BinsView implements CausesView {
 	readonly note = new Note();
 	private readonly canvas = h('canvas');
 	private readonly stage: HTMLElement;
-	private readonly top: ReadonlySet<TimeBin>;
+	private readonly top: ReadonlyMap<number, TimeBin>; /* by step, the first of it */
+	private readonly unit: string;
 	private strip: Strip;
 
-	constructor(private readonly app: CausesApp) {
-		const { bins } = app.causes;
+	constructor(private readonly app: CausesApp, private readonly overTime: OverTime) {
+		const { bins, rankedBy } = app.causes;
 		const top = topBins(bins);
-		this.top = new Set(top);
-		this.strip = stripOf(bins, 1);
-		this.stage = h('div', { class: 'stage-tracks', id: 'strip', role: 'img', 'aria-label': `${bins.length} bins; the greatest deviation is ${formatTime(this.strip.most)}` }, this.canvas);
+		this.top = new Map([...top].reverse().map((bin) => [stepOf(overTime, bin), bin]));
+		this.unit = rankedBy.startsWith('log_') ? '1' : 'ns';
+		this.strip = stripOf(overTime, 1);
+		const most = formatValue(this.strip.most, this.unit);
+		const what = rankedBy === 'duration_ns' ? 'the durations' : rankedBy;
+		this.stage = h('div', { class: 'stage-tracks', id: 'strip', role: 'img', 'aria-label': `${overTime.bins} bins; the greatest deviation is ${most}` }, this.canvas);
 		this.element = h('section', { class: 'picture', id: 'bins', tabindex: -1, 'aria-label': 'Bins over time' },
 			h('h2', {}, 'Variation over time'), this.stage,
-			h('p', { class: 'remark' }, `${grouped(bins.length)} bins; height: standard deviation of the durations in a bin, up to ${formatTime(this.strip.most)}. ` +
+			h('p', { class: 'remark' }, `${grouped(overTime.bins)} bins; height: standard deviation of ${what} in a bin, up to ${most}. ` +
+				(overTime.bins_each > 1 ? `Of each ${grouped(overTime.bins_each)} bins that follow each other the one that varies most is drawn. ` : '') +
 				(top.length > 0 ? `Marked: the ${top.length} with the greatest variance.` : '')));
 		this.listen();
 	}
@@ -38,18 +43,15 @@ export class BinsView implements CausesView {
 		if (changed.size === 0 || changed.has('theme')) this.draw();
 	}
 
-	/* The bin drawn at a pixel of the strip. */
-	binAt(x: number): TimeBin | null {
-		return this.strip.columns[Math.floor(x)] ?? null;
-	}
-
 	draw(): void {
 		const width = Math.floor(this.stage.clientWidth);
 		if (width === 0) return;
 		const density = window.devicePixelRatio || 1;
 		const paint = readPaint(this.app.theme(), INK[this.app.theme()]);
-		this.strip = stripOf(this.app.causes.bins, width);
-		const { columns, most, begin_ns, end_ns } = this.strip;
+		this.strip = stripOf(this.overTime, width);
+		const deviations = deviationsOf(this.overTime);
+		const length_ns = deviations.length * this.overTime.step_ns;
+		const { columns, most } = this.strip;
 		const height = TOP + PLOT + BOTTOM;
 		this.canvas.width = Math.round(width * density);
 		this.canvas.height = Math.round(height * density);
@@ -57,8 +59,8 @@ export class BinsView implements CausesView {
 		const context = this.canvas.getContext('2d')!;
 		context.setTransform(density, 0, 0, density, 0, 0);
 		context.font = `11px ${paint.font}`;
-		for (const time of ticksOf(end_ns - begin_ns, width)) {
-			const x = Math.round((time / (end_ns - begin_ns)) * width);
+		for (const time of ticksOf(length_ns, width)) {
+			const x = Math.round((time / length_ns) * width);
 			context.fillStyle = paint.grid;
 			context.fillRect(x, TOP, 1, PLOT + 4);
 			context.fillStyle = paint.restInk;
@@ -66,16 +68,16 @@ export class BinsView implements CausesView {
 			if (x + context.measureText(text).width + 4 < width) context.fillText(text, x + 3, height - 5);
 		}
 		const labelled = new Set<TimeBin>();
-		columns.forEach((bin, x) => {
-			if (!bin) return;
-			const tall = most > 0 ? Math.max(1, (Math.sqrt(bin.variance) / most) * PLOT) : 1;
-			const isTop = this.top.has(bin);
-			context.fillStyle = isTop ? paint.hot : paint.rest;
+		columns.forEach((step, x) => {
+			if (step === null) return;
+			const tall = most > 0 ? Math.max(1, (deviations[step]! / most) * PLOT) : 1;
+			const top = this.top.get(step);
+			context.fillStyle = top ? paint.hot : paint.rest;
 			context.fillRect(x, TOP + PLOT - tall, 1, tall);
-			if (!isTop || labelled.has(bin)) return;
-			labelled.add(bin);
+			if (!top || labelled.has(top)) return;
+			labelled.add(top);
 			context.fillStyle = paint.line;
-			context.fillText(String(bin.rank), Math.min(x, width - 8), TOP + PLOT - tall - 4);
+			context.fillText(String(top.rank), Math.min(x, width - 8), TOP + PLOT - tall - 4);
 		});
 		context.fillStyle = paint.line;
 		context.fillRect(0, TOP + PLOT, width, 1);
@@ -84,14 +86,15 @@ export class BinsView implements CausesView {
 	private listen(): void {
 		new ResizeObserver(() => this.draw()).observe(this.stage);
 		this.stage.addEventListener('pointermove', (event) => {
-			const bin = this.binAt(event.clientX - this.stage.getBoundingClientRect().left);
-			if (!bin) {
+			const step = this.strip.columns[Math.floor(event.clientX - this.stage.getBoundingClientRect().left)] ?? null;
+			if (step === null) {
 				this.note.hide();
 				return;
 			}
-			const from = bin.start_ns - this.strip.begin_ns;
-			this.note.fill(h('div', { class: 'name' }, `${formatTime(from)} to ${formatTime(bin.end_ns - this.strip.begin_ns)}`),
-				h('div', { class: 'where' }, `standard deviation ${formatTime(Math.sqrt(bin.variance))}${bin.rank === null || bin.rank === undefined ? '' : `, rank ${bin.rank}`}`));
+			const { step_ns } = this.overTime;
+			const top = this.top.get(step);
+			this.note.fill(h('div', { class: 'name' }, `${formatTime(step * step_ns)} to ${formatTime((step + 1) * step_ns)}`),
+				h('div', { class: 'where' }, `standard deviation ${formatValue(deviationsOf(this.overTime)[step]!, this.unit)}${top ? `, rank ${top.rank}` : ''}`));
 			this.note.place(event.clientX, event.clientY);
 		});
 		this.stage.addEventListener('pointerleave', () => this.note.hide());

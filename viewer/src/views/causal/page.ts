@@ -82,11 +82,11 @@ export function createCausesPage(causes: Causes, into: HTMLElement): CausesPage 
 	const { graph, parallel } = causes;
 	const facts: [string, string][] = [];
 	if (graph) facts.push(['Variables', grouped(graph.nodes.length)], ['Edges', grouped(graph.edges.length)]);
-	if (causes.bins.length > 0) facts.push(['Bins', grouped(causes.bins.length)]);
+	if (causes.overTime) facts.push(['Bins', grouped(causes.overTime.bins)]);
 	if (parallel) facts.push(['Rows', grouped(parallel.rows)]);
 	const header = headerBar(store, app.announce, { madeBy: 'sonde', name: causes.title, facts, badges: [], beside: null });
 	const graphView = graph && causes.picture ? new GraphView(app, graph) : null;
-	const bins = causes.bins.length > 0 ? new BinsView(app) : null;
+	const bins = causes.overTime ? new BinsView(app, causes.overTime) : null;
 	const coordinates = parallel ? new ParallelView(app, parallel) : null;
 	const help = helpDialog(store, READING, KEYS);
 	const sheets = createSheets({ store, timeline: { sheets: sheetsOf(causes), curves_left_out: 0 } },
