@@ -78,6 +78,9 @@ struct sonde_causes_options {
 	uint32_t samples; /* of the rows, 20 to 10,000; 0: 100 */
 	unsigned threads; /* 0: one for each processor. The result is the same with any number. */
 	uint64_t seed;	  /* of the samples; 0: the command's */
+	/* The column whose values tell which rows belong together, or NULL: these are not taken as
+	 * independent, and the column is no cause. */
+	const char *cluster;
 };
 
 /*

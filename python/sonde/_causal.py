@@ -31,6 +31,7 @@ class _Options(Structure):
         ("samples", c_uint32),
         ("threads", c_uint),
         ("seed", c_uint64),
+        ("cluster", c_char_p),
     ]
 
 
@@ -283,6 +284,7 @@ def causal(
     tiers: Iterable[str] = (),
     forbid: Iterable[str] = (),
     require: Iterable[str] = (),
+    cluster: str | None = None,
     samples: int = 100,
     threads: int = 0,
     seed: int = 0,
@@ -293,7 +295,8 @@ def causal(
     numbers are numbers, all others categories by their texts; None and NaN are missing.
 
     ``target`` is the column to explain. ``tiers`` name columns in the order in which they come about, ``"gridX,block*"``;
-    those of the first one are set from outside. ``forbid`` and ``require`` are arrows, ``"FROM->TO"``. The same ``seed``
+    those of the first one are set from outside. ``forbid`` and ``require`` are arrows, ``"FROM->TO"``. Rows with the same
+    value of the column ``cluster`` belong together (one run, one kernel) and are not taken as independent. The same ``seed``
     gives the same result with any number of ``threads`` (0: one for each processor).
     """
     handle = _read(table) if isinstance(table, (str, os.PathLike)) else _fill(table)
@@ -301,7 +304,8 @@ def causal(
     library = _library()
     try:
         options = _Options(
-            None if target is None else _encoded(target), _texts(tiers), _texts(forbid), _texts(require), samples, threads, seed
+            *(None if target is None else _encoded(target), _texts(tiers), _texts(forbid), _texts(require)),
+            *(samples, threads, seed, None if cluster is None else _encoded(cluster)),
         )
         _check(library.sonde_causes_find(handle, byref(options), byref(causes), byref(error)), error)
     except BaseException:

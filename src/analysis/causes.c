@@ -39,7 +39,8 @@ static int find(struct sonde_causes *causes, const struct sonde_table *table,
 	const struct sn_prior_texts texts = {options->target,
 					     {options->tiers.items, options->tiers.count},
 					     {options->forbidden.items, options->forbidden.count},
-					     {options->required.items, options->required.count}};
+					     {options->required.items, options->required.count},
+					     options->cluster};
 	if (search.samples < SN_CAUSAL_SAMPLES_LEAST || search.samples > SN_CAUSAL_SAMPLES_MOST)
 		return sn_fail(error, SN_ERR_ARGUMENT, "samples is %u, and must be %d to %d",
 			       search.samples, SN_CAUSAL_SAMPLES_LEAST, SN_CAUSAL_SAMPLES_MOST);

@@ -52,7 +52,9 @@ static int choose(struct sn_causal *causal, const struct sn_prior *prior,
 		return refuse_many(dimensions, error);
 	int result = know(causal, prior, options, is_set, error);
 	if (!result && causal->target != UINT32_MAX && dimensions > SN_SCREEN_ABOVE) {
-		result = sn_fail_code(error, sn_squares_add_of(&causal->prepared, causal->target));
+		result = sn_squares_add_of(&causal->prepared, causal->target);
+		result = result ? result : sn_prepared_measure(&causal->prepared);
+		result = sn_fail_code(error, result);
 		if (!result)
 			result = sn_fail_code(error, sn_screen(&causal->prepared, options, chosen));
 		result = result ? result : know(causal, prior, options, is_set, error);
@@ -60,6 +62,8 @@ static int choose(struct sn_causal *causal, const struct sn_prior *prior,
 	}
 	if (!result)
 		result = sn_fail_code(error, sn_squares_add(&causal->prepared, SN_SCREEN_ABOVE));
+	if (!result)
+		result = sn_fail_code(error, sn_prepared_measure(&causal->prepared));
 	if (!result)
 		result = sn_fail_code(
 		    error, sn_non_normal_init(&causal->non_normal, &causal->prepared, prior->table,
@@ -72,7 +76,7 @@ static int prepare(struct sn_causal *causal, const struct sn_prior *prior,
 		   struct sn_discovery_options *options, bool **is_set, uint64_t **chosen,
 		   struct sn_error *error)
 {
-	const struct sn_prepare_options preparing = {prior->target, prior->tiers};
+	const struct sn_prepare_options preparing = {prior->target, prior->cluster, prior->tiers};
 	int result = sn_prepare(&causal->prepared, prior->table, &preparing, error);
 	if (result)
 		return result;
@@ -98,7 +102,10 @@ int sn_causal(struct sn_causal *causal, const struct sn_prior *prior,
 	bool *is_set = NULL;
 	uint64_t *chosen = NULL;
 	*causal = (struct sn_causal){
-	    .table = prior->table, .target = UINT32_MAX, .samples = options.samples};
+	    .table = prior->table,
+	    .target = UINT32_MAX,
+	    .cluster = prior->cluster,
+	    .samples = options.samples};
 	int result = prepare(causal, prior, &options, &is_set, &chosen, error);
 	result = sn_peers_agree(peers, result, error);
 	if (!result)

@@ -19,6 +19,7 @@ struct sn_causal {
 	struct sn_prepared prepared;
 	struct sn_knowledge knowledge;
 	uint32_t target; /* a variable, or UINT32_MAX */
+	uint32_t cluster; /* the column that tells clusters, or UINT32_MAX */
 	uint32_t samples;
 	struct sn_discovery found;
 	struct sn_non_normal non_normal;

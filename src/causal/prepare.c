@@ -18,6 +18,7 @@
 #define ROWS_A_LEVEL 10u
 #define ROWS_LEAST   10u
 #define WHOLE_MOST   20u /* values of whole numbers that are taken for categories */
+#define CLUSTERS_LEAST 10u /* fewer say nothing of chance */
 #define WHOLE_PART   0.7 /* of the rows, that are to be left where columns have gaps */
 
 struct preparing {
@@ -44,6 +45,7 @@ void sn_prepared_release(struct sn_prepared *prepared)
 	free(prepared->values);
 	free(prepared->first);
 	free(prepared->left);
+	sn_clusters_release(&prepared->clusters);
 	*prepared = (struct sn_prepared){0};
 }
 
@@ -440,11 +442,41 @@ static int refuse_few(const struct preparing *preparing, struct sn_error *error)
 		       preparing->table->row_count);
 }
 
+/* ---- rows that belong together ---- */
+
+static int leave_cluster(struct preparing *preparing)
+{
+	uint32_t cluster = preparing->options->cluster;
+	return cluster == UINT32_MAX
+		   ? 0
+		   : leave(preparing,
+			   (struct sn_left_column){.column = cluster, .why = SN_LEFT_CLUSTER});
+}
+
+static int make_clusters(struct preparing *preparing, struct sn_error *error)
+{
+	struct sn_prepared *prepared = preparing->prepared;
+	if (preparing->options->cluster == UINT32_MAX)
+		return 0;
+	const struct sn_causal_column *column =
+	    &preparing->table->columns[preparing->options->cluster];
+	if (sn_clusters_init(&prepared->clusters, column->values, prepared->kept_rows,
+			     prepared->rows))
+		return sn_fail_memory(error);
+	if (prepared->clusters.count < CLUSTERS_LEAST)
+		return sn_fail(error, SN_ERR_ARGUMENT,
+			       "the rows are of %u clusters by '%s': at least %u are needed to say "
+			       "what is chance",
+			       prepared->clusters.count, column->name, CLUSTERS_LEAST);
+	return 0;
+}
+
 static int prepare(struct preparing *preparing, struct sn_error *error)
 {
 	struct sn_prepared *prepared = preparing->prepared;
 	int result = sn_correlations_load(error);
 	result = result ? result : keep_asked(preparing, error);
+	result = result ? result : sn_fail_code(error, leave_cluster(preparing));
 	result = result ? result : leave_what_says_nothing(preparing, error);
 	result = result ? result : leave_gaps(preparing, error);
 	/* what varied in the rows that were left out alone */
@@ -454,12 +486,13 @@ static int prepare(struct preparing *preparing, struct sn_error *error)
 	result = take_columns(preparing);
 	if (!result && (prepared->count < 2 || prepared->rows < ROWS_LEAST))
 		return refuse_few(preparing, error);
+	result = result ? result : make_clusters(preparing, error);
 	result = result ? result : make_values(preparing);
 	result = result ? result : merge_aliases(preparing);
 	if (!result && prepared->count < 2)
 		return refuse_few(preparing, error);
 	prepared->candidates = prepared->count;
-	prepared->is_discrete = !result && are_categories(preparing);
+	prepared->is_discrete = !result && !prepared->clusters.of && are_categories(preparing);
 	if (prepared->is_discrete)
 		result = make_categories(preparing);
 	if (prepared->is_discrete)
@@ -499,6 +532,12 @@ int sn_prepared_keep(struct sn_prepared *prepared, const uint64_t *kept)
 	}
 	prepared->count = count;
 	return 0;
+}
+
+int sn_prepared_measure(struct sn_prepared *prepared)
+{
+	return sn_clusters_measure(&prepared->clusters, prepared->values,
+				   prepared->first[prepared->count], prepared->rows);
 }
 
 double sn_prepared_penalty(const struct sn_prepared *prepared)

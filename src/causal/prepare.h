@@ -7,10 +7,12 @@
  * ties the mean of theirs, so that neither units nor outliers count; squares may be added to these (columns/squares.h). Where two columns are one
  * (|correlation| above 0.999, or categories of other names), the target stands for both, else that of the earlier tier, else the first in the table.
  *
- * A table whose columns are all categories, or whole numbers of at most 20 values, is taken as categories.
+ * A table whose columns are all categories, or whole numbers of at most 20 values, is taken as categories, unless its rows are of clusters
+ * (clusters.h).
  */
 #pragma once
 
+#include "clusters.h"
 #include "table.h"
 
 enum sn_left_out {
@@ -18,6 +20,7 @@ enum sn_left_out {
 	SN_LEFT_SPARSE,	  /* too much is missing */
 	SN_LEFT_DISTINCT, /* a category of more levels than a tenth of the rows, or than 50 */
 	SN_LEFT_SAME,	  /* as another column */
+	SN_LEFT_CLUSTER,  /* tells which rows belong together */
 	SN_LEFT_SCREENED, /* says nothing of the target beyond what is kept (screen/screen.h) */
 };
 
@@ -45,12 +48,14 @@ struct sn_prepared {
 	 * the last one their number. */
 	double *values;
 	uint32_t *first;
+	struct sn_clusters clusters;
 	struct sn_left_column *left;
 	uint32_t left_count;
 };
 
 struct sn_prepare_options {
 	uint32_t target;       /* the column that is never left out; UINT32_MAX: there is none */
+	uint32_t cluster;      /* the column whose values tell clusters, and which is no variable; UINT32_MAX: rows are independent */
 	const uint16_t *tiers; /* of each column; NULL: all are of one */
 };
 
@@ -59,6 +64,8 @@ int sn_prepare(struct sn_prepared *prepared, const struct sn_causal_table *table
 	       const struct sn_prepare_options *options, struct sn_error *error);
 /* The variable of a column, or UINT32_MAX: it was left out. */
 uint32_t sn_prepared_find(const struct sn_prepared *prepared, uint32_t column);
+/* How alike dimensions are within clusters: to be asked for whenever these have changed. 0 or SN_ERR_MEMORY. */
+int sn_prepared_measure(struct sn_prepared *prepared);
 /* Leaves out the variables without a bit as screened ones. 0 or SN_ERR_MEMORY. */
 int sn_prepared_keep(struct sn_prepared *prepared, const uint64_t *kept);
 /* What to multiply the information criterion's penalty by: the extended criterion (Chen and Chen 2008, with gamma 1), since of more columns more are

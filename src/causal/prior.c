@@ -9,7 +9,8 @@
 int sn_prior_init(struct sn_prior *prior, const struct sn_causal_table *table, const char *target,
 		  struct sn_error *error)
 {
-	*prior = (struct sn_prior){.table = table, .target = UINT32_MAX};
+	*prior =
+	    (struct sn_prior){.table = table, .target = UINT32_MAX, .cluster = UINT32_MAX};
 	prior->tiers = malloc((table->column_count + 1) * sizeof(*prior->tiers));
 	if (!prior->tiers)
 		return sn_fail_memory(error);
@@ -28,6 +29,19 @@ void sn_prior_release(struct sn_prior *prior)
 	free(prior->tiers);
 	free(prior->pairs);
 	*prior = (struct sn_prior){0};
+}
+
+int sn_prior_set_cluster(struct sn_prior *prior, const char *name, struct sn_error *error)
+{
+	prior->cluster = sn_causal_table_find(prior->table, name);
+	if (prior->cluster == UINT32_MAX)
+		return sn_fail(error, SN_ERR_ARGUMENT, "there is no column '%s'", name);
+	if (prior->cluster == prior->target)
+		return sn_fail(error, SN_ERR_ARGUMENT,
+			       "'%s' is what is to be explained, and cannot tell which rows belong "
+			       "together",
+			       name);
+	return 0;
 }
 
 /* ---- texts ---- */
@@ -127,6 +141,8 @@ int sn_prior_read(struct sn_prior *prior, const struct sn_causal_table *table,
 		  const struct sn_prior_texts *texts, struct sn_error *error)
 {
 	int result = sn_prior_init(prior, table, texts->target, error);
+	if (!result && texts->cluster)
+		result = sn_prior_set_cluster(prior, texts->cluster, error);
 	for (size_t tier = 0; !result && tier < texts->tiers.count; tier++)
 		result = sn_prior_add_tier(prior, texts->tiers.items[tier], error);
 	result = result ? result : add_pairs(prior, &texts->forbidden, false, error);

@@ -14,6 +14,7 @@
 struct sn_prior {
 	const struct sn_causal_table *table;
 	uint32_t target; /* a column, or UINT32_MAX */
+	uint32_t cluster; /* the column that tells which rows belong together (clusters.h), or UINT32_MAX */
 	uint16_t *tiers; /* of each column; SN_PRIOR_UNNAMED: no tier has named it */
 	uint16_t tier_count;
 	struct sn_prior_pair {
@@ -30,6 +31,8 @@ int sn_prior_init(struct sn_prior *prior, const struct sn_causal_table *table, c
 		  struct sn_error *error);
 void sn_prior_release(struct sn_prior *prior);
 
+/* Rows with the same value of that column belong together. 0 or a negative enum sn_err: there is no such column, or it is the target. */
+int sn_prior_set_cluster(struct sn_prior *prior, const char *name, struct sn_error *error);
 /* "gridX,block*": the next tier's columns; a name is also taken as it is. 0 or a negative enum sn_err: a pattern fits no column, or one of an
  * earlier tier. */
 int sn_prior_add_tier(struct sn_prior *prior, const char *text, struct sn_error *error);
@@ -47,6 +50,7 @@ struct sn_prior_list {
 struct sn_prior_texts {
 	const char *target;
 	struct sn_prior_list tiers, forbidden, required;
+	const char *cluster; /* or NULL */
 };
 int sn_prior_read(struct sn_prior *prior, const struct sn_causal_table *table,
 		  const struct sn_prior_texts *texts, struct sn_error *error);

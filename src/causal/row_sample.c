@@ -17,16 +17,32 @@ void sn_row_sample_release(struct sn_row_sample *sample)
 	*sample = (struct sn_row_sample){0};
 }
 
-int sn_row_sample_times(uint32_t **times, size_t rows, uint64_t seed, size_t number)
+/* As many as there are, with replacement. NULL without memory. */
+static uint32_t *draw(uint32_t count, uint64_t seed, size_t number)
 {
 	struct sn_random random;
-	*times = calloc(rows + 1, sizeof(**times));
-	if (!*times)
-		return SN_ERR_MEMORY;
+	uint32_t *times = calloc(count + UINT64_C(1), sizeof(*times));
 	sn_random_begin(&random, seed, number);
-	for (size_t row = 0; row < rows; row++)
-		(*times)[sn_random_below(&random, (uint32_t)rows)]++;
-	return 0;
+	for (uint32_t item = 0; times && item < count; item++)
+		times[sn_random_below(&random, count)]++;
+	return times;
+}
+
+int sn_row_sample_times(uint32_t **times, const struct sn_prepared *prepared, uint64_t seed,
+			size_t number)
+{
+	const struct sn_clusters *clusters = &prepared->clusters;
+	if (!clusters->of) {
+		*times = draw((uint32_t)prepared->rows, seed, number);
+		return *times ? 0 : SN_ERR_MEMORY;
+	}
+	uint32_t *of_clusters = draw(clusters->count, seed, number);
+	*times = calloc(prepared->rows + 1, sizeof(**times));
+	for (size_t row = 0; of_clusters && *times && row < prepared->rows; row++)
+		(*times)[row] = of_clusters[clusters->of[row]];
+	bool has_failed = !of_clusters || !*times;
+	free(of_clusters);
+	return has_failed ? SN_ERR_MEMORY : 0;
 }
 
 static int weigh(struct sn_row_sample *sample)
@@ -69,6 +85,7 @@ static int begin_gaussian(struct sn_row_sample *sample)
 	int result = sn_gaussian_score_init(&sample->gaussian, sample->correlations,
 					    prepared->first, prepared->count, prepared->rows);
 	sample->gaussian.penalty = sn_prepared_penalty(prepared);
+	sample->gaussian.design = prepared->clusters.design;
 	sample->score = (struct sn_score){sn_gaussian_score_of, &sample->gaussian};
 	return result;
 }
@@ -77,7 +94,7 @@ int sn_row_sample_draw(struct sn_row_sample *sample, const struct sn_prepared *p
 		       uint64_t seed, size_t number)
 {
 	*sample = (struct sn_row_sample){.prepared = prepared};
-	int result = number ? sn_row_sample_times(&sample->times, prepared->rows, seed, number) : 0;
+	int result = number ? sn_row_sample_times(&sample->times, prepared, seed, number) : 0;
 	result = result ? result : correlate(sample);
 	if (result)
 		return result;

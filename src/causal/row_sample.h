@@ -22,6 +22,8 @@ struct sn_row_sample {
  * it in either case. */
 int sn_row_sample_draw(struct sn_row_sample *sample, const struct sn_prepared *prepared,
 		       uint64_t seed, size_t number);
-/* How often each row is in sample `number`, above 0, of a seed; the caller's to free. 0 or SN_ERR_MEMORY. */
-int sn_row_sample_times(uint32_t **times, size_t rows, uint64_t seed, size_t number);
+/* How often each row is in sample `number`, above 0, of a seed: rows are drawn, or clusters with all of their rows. The caller's to free. 0 or
+ * SN_ERR_MEMORY. */
+int sn_row_sample_times(uint32_t **times, const struct sn_prepared *prepared, uint64_t seed,
+			size_t number);
 void sn_row_sample_release(struct sn_row_sample *sample);

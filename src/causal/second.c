@@ -36,6 +36,7 @@ static int begin(union tester *tester, enum kind kind, const struct sn_row_sampl
 	if (kind == NUMBERS) {
 		sn_fisher_init(&tester->fisher, rows->correlations, prepared->count,
 			       prepared->rows);
+		tester->fisher.design = prepared->clusters.design;
 		*test = sn_fisher_test(&tester->fisher);
 	} else if (kind == CATEGORIES) {
 		result = sn_contingency_init(&tester->contingency, &rows->table,
@@ -44,6 +45,7 @@ static int begin(union tester *tester, enum kind kind, const struct sn_row_sampl
 	} else {
 		result = sn_blocks_init(&tester->blocks, rows->correlations, prepared->first,
 					prepared->count, prepared->rows);
+		tester->blocks.design = prepared->clusters.design;
 		*test = sn_blocks_test(&tester->blocks);
 	}
 	return result;

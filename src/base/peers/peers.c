@@ -46,11 +46,12 @@ int sn_peers_agree(const struct sn_peers *peers, int code, struct sn_error *erro
 {
 	enum { FAILED = 1, DONE = 2 };
 	uint64_t all = code ? FAILED : DONE;
-	struct sn_error text = *error;
 	peers->merge_bits(&all, 1);
-	if (code && all == (FAILED | DONE))
+	if (code && error && all == (FAILED | DONE)) {
+		struct sn_error text = *error;
 		snprintf(error->text, sizeof(error->text), "rank %u: %.480s", peers->rank(),
 			 text.text);
+	}
 	return peers->agree(code, error);
 }
 

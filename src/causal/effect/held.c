@@ -92,6 +92,7 @@ int sn_held_question_init(struct sn_held_question *question, const struct sn_cau
 	    .target = take_column(causal, causal->target, question->values + rows),
 	    .adjustment = question->held,
 	    .adjustment_count = held->count,
+	    .clusters = causal->prepared.clusters.of,
 	    .seed = SN_CAUSAL_SEED};
 	return 0;
 }

@@ -56,6 +56,15 @@ static bool add(struct sn_blocks *blocks, uint32_t variable, uint32_t *count, st
 	return true;
 }
 
+/* So many independent rows would say as much. */
+static double rows_of(const struct sn_blocks *blocks, uint32_t a, uint32_t b)
+{
+	const uint32_t *first = blocks->first;
+	double pairs = (double)(first[a + 1] - first[a]) * (first[b + 1] - first[b]);
+	return (double)blocks->rows * pairs /
+	       sn_design_sum(&blocks->design, first[a], first[a + 1], first[b], first[b + 1]);
+}
+
 static double blocks_of(void *context, uint32_t a, uint32_t b, const uint32_t *given,
 			uint32_t count)
 {
@@ -73,7 +82,7 @@ static double blocks_of(void *context, uint32_t a, uint32_t b, const uint32_t *g
 	chosen = held;
 	if (!add(blocks, a, &chosen, &of_a) || !add(blocks, b, &chosen, &of_b_with_a))
 		return SN_INDEPENDENCE_UNKNOWN;
-	double rows = (double)blocks->rows - 1 - ranks - (of_a.rank + of_b.rank + 1) / 2.0;
+	double rows = rows_of(blocks, a, b) - 1 - ranks - (of_a.rank + of_b.rank + 1) / 2.0;
 	if (!of_a.rank || !of_b.rank || rows < 1)
 		return SN_INDEPENDENCE_UNKNOWN;
 	/* of dimensions that a determines next to nothing is left */

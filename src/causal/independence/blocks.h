@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "causal/clusters.h"
 #include "independence.h"
 
 struct sn_blocks {
@@ -18,11 +19,12 @@ struct sn_blocks {
 	const uint32_t
 	    *first; /* dimension of each variable, and behind the last one `dimensions` */
 	size_t rows;
+	struct sn_design design; /* of the dimensions, by whose mean over a and b the rows are divided */
 	double *factor; /* room for a triangle */
 	uint32_t *chosen;
 };
 
-/* The arrays must live as long. 0 or SN_ERR_MEMORY; release it in either case. */
+/* Of independent rows. The arrays must live as long. 0 or SN_ERR_MEMORY; release it in either case. */
 int sn_blocks_init(struct sn_blocks *blocks, const double *correlations, const uint32_t *first,
 		   uint32_t variables, size_t rows);
 void sn_blocks_release(struct sn_blocks *blocks);

@@ -191,11 +191,20 @@ static double block_gain(const struct choosing *choosing, const struct model *mo
 	return choosing->rows / 2 * sum;
 }
 
+/* Of the dimensions of two variables, each as often as the criterion counts it. */
+static double pairs_of(const struct choosing *choosing, uint32_t a, uint32_t b)
+{
+	const uint32_t *first = choosing->first;
+	return sn_design_sum(&choosing->of->prepared->clusters.design, first[a], first[a + 1],
+			     first[b], first[b + 1]);
+}
+
 static double gain_of(const struct choosing *choosing, const struct model *model, uint32_t variable)
 {
 	uint32_t size = size_of(choosing, variable), own = size_of(choosing, model->variable);
 	uint32_t dimension = choosing->first[variable];
-	double penalty = choosing->penalty * log(choosing->rows) / 2 * size * own;
+	double penalty = choosing->penalty * log(choosing->rows) / 2 *
+			 pairs_of(choosing, variable, model->variable);
 	if (size + own > 2 * HELD_MOST || model->held_count + size > HELD_MOST)
 		return -INFINITY;
 	if (size > 1 || own > 1)
@@ -327,11 +336,15 @@ static int grow(struct choosing *choosing, struct model *models, uint32_t count)
 
 /* ---- dropping ---- */
 
-/* The correlations of the picks, the first ones, and the model's variable. */
+/* Of a model's variable and its picks. */
+#define COPIED_MOST (3 * HELD_MOST)
+
+/* The correlations of the picks, the first ones, and the model's variable; and how alike they are within clusters, if there are any. */
 static int copy_picks(const struct choosing *choosing, const struct model *model, uint32_t *first,
-		      double **correlations)
+		      double **correlations, double alike[COPIED_MOST])
 {
-	uint32_t dimensions[3 * HELD_MOST], count = 0;
+	const double *all_alike = choosing->of->prepared->clusters.alike;
+	uint32_t dimensions[COPIED_MOST], count = 0;
 	for (uint32_t place = 0; place <= model->pick_count; place++) {
 		uint32_t variable =
 		    place < model->pick_count ? model->picks[place] : model->variable;
@@ -344,6 +357,8 @@ static int copy_picks(const struct choosing *choosing, const struct model *model
 	*correlations = malloc((size_t)count * count * sizeof(**correlations) + 1);
 	if (!*correlations)
 		return SN_ERR_MEMORY;
+	for (uint32_t place = 0; all_alike && place < count; place++)
+		alike[place] = all_alike[dimensions[place]];
 	for (uint32_t a = 0; a < count; a++)
 		for (uint32_t b = 0; b < count; b++)
 			(*correlations)[(size_t)a * count + b] =
@@ -390,14 +405,16 @@ static int shrink(const struct choosing *choosing, struct model *model)
 {
 	uint32_t first[FIRST_MOST + 2], kept[FIRST_MOST], count;
 	struct sn_gaussian_score score = {0};
-	double *correlations = NULL;
+	double *correlations = NULL, alike[COPIED_MOST];
+	const struct sn_clusters *clusters = &choosing->of->prepared->clusters;
 	if (!model->pick_count)
 		return 0;
-	int result = copy_picks(choosing, model, first, &correlations);
+	int result = copy_picks(choosing, model, first, &correlations, alike);
 	result = result ? result
 			: sn_gaussian_score_init(&score, correlations, first, model->pick_count + 1,
 						 choosing->of->prepared->rows);
 	score.penalty = choosing->penalty;
+	score.design = (struct sn_design){clusters->design.rows, clusters->of ? alike : NULL};
 	if (!result) {
 		uint32_t first_count = keep_best(&score, model, 0, model->first_count, kept, 0);
 		count = keep_best(&score, model, model->first_count, model->pick_count, kept,
@@ -421,8 +438,12 @@ static double block_probability(const struct choosing *choosing, uint32_t variab
 {
 	uint32_t target = choosing->of->target, own = size_of(choosing, variable);
 	uint32_t all = own + size_of(choosing, target), first[3] = {0, own, all}, given = 0;
+	const struct sn_clusters *clusters = &choosing->of->prepared->clusters;
 	struct sn_blocks blocks;
-	double probability = SN_INDEPENDENCE_MEMORY;
+	double probability = SN_INDEPENDENCE_MEMORY, alike[2 * HELD_MOST];
+	for (uint32_t place = 0; clusters->of && place < all; place++)
+		alike[place] = clusters->alike[place < own ? choosing->first[variable] + place
+							   : choosing->first[target] + place - own];
 	for (uint32_t a = 0; a < all; a++)
 		for (uint32_t b = 0; b < all; b++) {
 			uint32_t low = a < b ? a : b, high = a < b ? b : a;
@@ -440,6 +461,8 @@ static double block_probability(const struct choosing *choosing, uint32_t variab
 		}
 	if (!sn_blocks_init(&blocks, correlations, first, 2, choosing->of->prepared->rows)) {
 		struct sn_independence test = sn_blocks_test(&blocks);
+		blocks.design =
+		    (struct sn_design){clusters->design.rows, clusters->of ? alike : NULL};
 		probability = test.of(test.context, 0, 1, &given, 0);
 	}
 	sn_blocks_release(&blocks);
@@ -452,7 +475,8 @@ static double probability_of(const struct choosing *choosing, uint32_t variable)
 	if (size_of(choosing, variable) > 1 || size_of(choosing, target) > 1)
 		return block_probability(choosing, variable, choosing->small);
 	double correlation = choosing->with_all[choosing->first[target]][choosing->first[variable]];
-	return sn_normal_two_sided(sqrt(choosing->rows - 3) *
+	double rows = choosing->rows / pairs_of(choosing, variable, target);
+	return sn_normal_two_sided(sqrt(fmax(rows - 3, 0)) *
 				   atanh(fmin(fabs(correlation), 1 - SN_CHOLESKY_NOTHING)));
 }
 
@@ -518,7 +542,9 @@ static bool says_more(const struct choosing *choosing, uint32_t variable, uint32
 	if (left < LEAST_LEFT)
 		return false;
 	double square = fmin(with_target * with_target / left, 1 - SN_CHOLESKY_NOTHING);
-	return -choosing->rows * log1p(-square) > choosing->penalty * log(choosing->rows);
+	return -choosing->rows * log1p(-square) >
+	       choosing->penalty * log(choosing->rows) *
+		   sn_design_effect(&choosing->of->prepared->clusters.design, target, first);
 }
 
 static int begin_next(const struct choosing *choosing, struct model *model, uint32_t variable)

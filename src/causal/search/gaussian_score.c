@@ -47,6 +47,19 @@ static bool choose(struct sn_gaussian_score *score, uint32_t variable, uint32_t 
 	return true;
 }
 
+/* Of causes and the dimensions behind them, each as often as the criterion counts it. */
+static double pairs_of(const struct sn_gaussian_score *score, uint32_t causes, uint32_t all)
+{
+	double pairs = 0;
+	if (!score->design.alike)
+		return (double)(all - causes) * causes;
+	for (uint32_t own = causes; own < all; own++)
+		for (uint32_t cause = 0; cause < causes; cause++)
+			pairs += sn_design_effect(&score->design, score->chosen[own],
+						  score->chosen[cause]);
+	return pairs;
+}
+
 double sn_gaussian_score_of(void *context, uint32_t variable, const uint32_t *parents,
 			    uint32_t count)
 {
@@ -65,5 +78,5 @@ double sn_gaussian_score_of(void *context, uint32_t variable, const uint32_t *pa
 		return -INFINITY;
 	for (uint32_t row = causes; row < all; row++)
 		sum += log(sn_cholesky_add(&cholesky, row));
-	return -rows / 2 * sum - score->penalty * log(rows) / 2 * (all - causes) * causes;
+	return -rows / 2 * sum - score->penalty * log(rows) / 2 * pairs_of(score, causes, all);
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "causal/clusters.h"
 #include "score.h"
 
 #include <stddef.h>
@@ -17,12 +18,13 @@ struct sn_gaussian_score {
 	    *first; /* dimension of each variable, and behind the last one `dimensions` */
 	size_t rows;
 	double penalty; /* 1: the criterion as it is; more for fewer edges */
+	struct sn_design design; /* of the dimensions, by which the penalty of each pair is multiplied */
 	/* Of the last parents: their dimensions, how many of these have their row of the factor, and that. */
 	uint32_t *chosen, known;
 	double *factor;
 };
 
-/* With the penalty 1. The arrays must live as long. 0 or SN_ERR_MEMORY; release it in either case. */
+/* With the penalty 1 and independent rows. The arrays must live as long. 0 or SN_ERR_MEMORY; release it in either case. */
 int sn_gaussian_score_init(struct sn_gaussian_score *score, const double *correlations,
 			   const uint32_t *first, uint32_t variables, size_t rows);
 void sn_gaussian_score_release(struct sn_gaussian_score *score);

@@ -10,7 +10,7 @@
 enum { JOBS_MAX = 256, DEFAULT_LIMIT = 20 };
 
 struct request {
-	const char *target, *html, *svg, *dot;
+	const char *target, *cluster, *html, *svg, *dot;
 	struct sn_texts tiers, forbidden, required, settings;
 	struct sn_discovery_options options;
 	size_t limit;
@@ -24,6 +24,7 @@ static bool read_options(struct request *request, struct sn_options *options)
 	    {"tier", .texts = &request->tiers, .most = 64},
 	    {"forbid", .texts = &request->forbidden, .most = 64},
 	    {"require", .texts = &request->required, .most = 64},
+	    {"cluster", .text = &request->cluster},
 	    {"do", .texts = &request->settings, .most = 64},
 	    {"samples", SN_OPTION_WHOLE(request->options.samples, SN_CAUSAL_SAMPLES_LEAST,
 					SN_CAUSAL_SAMPLES_MOST)},
@@ -114,7 +115,8 @@ static int find(const struct request *request, struct answer *answer, const char
 	const struct sn_prior_texts known = {request->target,
 					     {request->tiers.items, request->tiers.count},
 					     {request->forbidden.items, request->forbidden.count},
-					     {request->required.items, request->required.count}};
+					     {request->required.items, request->required.count},
+					     request->cluster};
 	int result = sn_causal_table_read(&answer->table, path, error);
 	result = result ? result : sn_prior_read(&answer->prior, &answer->table, &known, error);
 	result =

@@ -147,7 +147,7 @@ static void say_left_out(const struct sn_causal *causal, struct sn_page *page)
 	char whys[96] = "";
 	for (uint32_t number = 0; number < prepared->left_count; number++)
 		same += prepared->left[number].why == SN_LEFT_SAME;
-	uint32_t nothing = prepared->left_count - same - screened;
+	uint32_t nothing = prepared->left_count - same - screened - (prepared->clusters.of != NULL);
 	if (same)
 		snprintf(whys, sizeof(whys), "%u %s the same as another one%s", same,
 			 same == 1 ? "says" : "say", nothing ? ", " : "");
@@ -167,6 +167,17 @@ static void say_left_out(const struct sn_causal *causal, struct sn_page *page)
 		sn_page_sentence(page, "%zu of %zu rows are left out, as they lack a value.",
 				 causal->table->row_count - prepared->rows,
 				 causal->table->row_count);
+}
+
+static void say_clusters(const struct sn_causal *causal, struct sn_page *page)
+{
+	const struct sn_prepared *prepared = &causal->prepared;
+	if (prepared->clusters.of)
+		sn_page_sentence(page,
+				 "The %zu rows are of %u clusters by %s: those of one are drawn "
+				 "together, and not taken as independent.",
+				 prepared->rows, prepared->clusters.count,
+				 causal->table->columns[causal->cluster].name);
 }
 
 /* ---- tables ---- */
@@ -395,6 +406,7 @@ static const char *why_left(enum sn_left_out why)
 					   [SN_LEFT_SPARSE] = "sparse",
 					   [SN_LEFT_DISTINCT] = "distinct",
 					   [SN_LEFT_SAME] = "same",
+					   [SN_LEFT_CLUSTER] = "cluster",
 					   [SN_LEFT_SCREENED] = "screened"};
 	return whys[why];
 }
@@ -405,6 +417,7 @@ static void show_left_out(const struct sn_causal *causal, struct sn_page *page)
 	static const char *const whys[] = {[SN_LEFT_CONSTANT] = "has one value",
 					   [SN_LEFT_SPARSE] = "too many values are missing",
 					   [SN_LEFT_DISTINCT] = "text that is of many rows each",
+					   [SN_LEFT_CLUSTER] = "tells which rows belong together",
 					   [SN_LEFT_SCREENED] =
 					       "says nothing of the target beyond others"};
 	const struct sn_prepared *prepared = &causal->prepared;
@@ -432,6 +445,7 @@ void sn_causal_show(const struct sn_causal *causal, struct sn_page *page)
 	say_edges(causal, page);
 	say_second(causal, page);
 	say_non_normal(causal, page);
+	say_clusters(causal, page);
 	say_left_out(causal, page);
 	show_totals(causal, page);
 	show_main_effects(causal, page);
@@ -665,6 +679,11 @@ void sn_causal_json(const struct sn_causal *causal, struct sn_json *json)
 	put_repeats(causal, json);
 	put_non_normal(causal, json);
 	put_left_out(causal, json);
+	bool has_clusters = causal->prepared.clusters.of;
+	sn_json_put_text(json, "cluster",
+			 has_clusters ? causal->table->columns[causal->cluster].name : NULL);
+	sn_json_put_known(json, "clusters",
+			  has_clusters ? causal->prepared.clusters.count : (double)NAN);
 	sn_json_numbers(json, {"rows", (double)causal->prepared.rows},
 			{"samples", causal->samples});
 }
