@@ -34,7 +34,7 @@ struct rank {
 	pthread_t thread;
 	double clock_s, computed_s, causes_s; /* the last: of what it computed, for the causes */
 	double since_s;			      /* its processor time when it went on */
-	struct letter *letters;		     /* that came and were not taken */
+	struct letter *letters;		      /* that came and were not taken */
 };
 
 /* What all ranks do together, one after the other. */
@@ -347,10 +347,9 @@ static void print(void)
 	printf("{\"ranks\": %u, \"seconds\": %.4f, \"causes_s\": %.4f, \"computed_most_s\": %.4f, "
 	       "\"computed_all_s\": %.4f, \"messages\": %llu, \"message_bytes\": %llu, "
 	       "\"launches\": %llu, \"bins\": %zu, \"first_bin\": %u}\n",
-	       job.count, longest_s, causes_s, most_s, all_s,
-	       (unsigned long long)job.message_count, (unsigned long long)job.message_bytes,
-	       (unsigned long long)job.result.launch_count, job.result.bin_count,
-	       job.result.by_variance[0]);
+	       job.count, longest_s, causes_s, most_s, all_s, (unsigned long long)job.message_count,
+	       (unsigned long long)job.message_bytes, (unsigned long long)job.result.launch_count,
+	       job.result.bin_count, job.result.by_variance[0]);
 }
 
 int main(int argc, char **argv)

@@ -120,8 +120,8 @@ struct sonde_target_cause {
 /* What was set from outside (the first tier): its effect on the target is known, whether or not the
  * graph has a way. */
 struct sonde_main_effect {
-	const char *column; /* its name, owned by the table */
-	double frequency;   /* part of the samples that have a way to the target */
+	const char *column;	    /* its name, owned by the table */
+	double frequency;	    /* part of the samples that have a way to the target */
 	struct sonde_effect effect; /* over all ways, in all samples */
 };
 
@@ -145,7 +145,7 @@ bool sonde_causes_target(const struct sonde_causes *causes, uint32_t number,
 /* Columns of the first tier, the largest share first; none without a target. */
 uint32_t sonde_causes_main_effect_count(const struct sonde_causes *causes);
 bool sonde_causes_main_effect(const struct sonde_causes *causes, uint32_t number,
-			  struct sonde_main_effect *effect);
+			      struct sonde_main_effect *effect);
 /* All that was found, as `sonde causal --format json` prints it. Owned by the result. */
 const char *sonde_causes_json(const struct sonde_causes *causes);
 

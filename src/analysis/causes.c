@@ -139,7 +139,7 @@ uint32_t sonde_causes_main_effect_count(const struct sonde_causes *causes)
 }
 
 bool sonde_causes_main_effect(const struct sonde_causes *causes, uint32_t number,
-			  struct sonde_main_effect *effect)
+			      struct sonde_main_effect *effect)
 {
 	const struct sn_causal *causal = &causes->causal;
 	*effect = (struct sonde_main_effect){0};
@@ -147,7 +147,7 @@ bool sonde_causes_main_effect(const struct sonde_causes *causes, uint32_t number
 		return false;
 	const struct sn_target_cause *found = &causal->found.main_effects[number];
 	*effect = (struct sonde_main_effect){name_of(causal, found->from), found->frequency,
-					  public_effect(&found->effect)};
+					     public_effect(&found->effect)};
 	return true;
 }
 

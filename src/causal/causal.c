@@ -88,8 +88,8 @@ static int prepare(struct sn_causal *causal, const struct sn_prior *prior,
 /* What the graph is held against: of one process, as it is done soon. */
 static int compare(struct sn_causal *causal, const struct sn_prior *prior, unsigned threads)
 {
-	int result = sn_second_opinion(&causal->second, &causal->prepared, &causal->knowledge,
-				       threads);
+	int result =
+	    sn_second_opinion(&causal->second, &causal->prepared, &causal->knowledge, threads);
 	return result ? result
 		      : sn_baselines(causal->baselines, &causal->prepared, prior->table,
 				     &causal->knowledge, &causal->found);
@@ -101,11 +101,10 @@ int sn_causal(struct sn_causal *causal, const struct sn_prior *prior,
 	const struct sn_peers *peers = options.peers ? options.peers : &sn_peers_alone;
 	bool *is_set = NULL;
 	uint64_t *chosen = NULL;
-	*causal = (struct sn_causal){
-	    .table = prior->table,
-	    .target = UINT32_MAX,
-	    .cluster = prior->cluster,
-	    .samples = options.samples};
+	*causal = (struct sn_causal){.table = prior->table,
+				     .target = UINT32_MAX,
+				     .cluster = prior->cluster,
+				     .samples = options.samples};
 	int result = prepare(causal, prior, &options, &is_set, &chosen, error);
 	result = sn_peers_agree(peers, result, error);
 	if (!result)

@@ -18,7 +18,7 @@ struct sn_causal {
 	const struct sn_causal_table *table;
 	struct sn_prepared prepared;
 	struct sn_knowledge knowledge;
-	uint32_t target; /* a variable, or UINT32_MAX */
+	uint32_t target;  /* a variable, or UINT32_MAX */
 	uint32_t cluster; /* the column that tells clusters, or UINT32_MAX */
 	uint32_t samples;
 	struct sn_discovery found;

@@ -14,8 +14,9 @@
 
 /* How much less rows say; all zeroes: they are independent. */
 struct sn_design {
-	double rows;	     /* m */
-	const double *alike; /* of each dimension its intraclass correlation, 0 to 1; NULL: rows are independent */
+	double rows; /* m */
+	const double *
+	    alike; /* of each dimension its intraclass correlation, 0 to 1; NULL: rows are independent */
 };
 
 static inline double sn_design_effect(const struct sn_design *design, uint32_t a, uint32_t b)

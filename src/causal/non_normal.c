@@ -17,8 +17,9 @@ void sn_non_normal_release(struct sn_non_normal *non_normal)
 
 static bool can_be_tested(const struct sn_prepared *prepared)
 {
-	if (prepared->is_discrete || prepared->clusters.of || prepared->count > SN_NON_NORMAL_VARIABLES ||
-	    prepared->rows > SN_NON_NORMAL_ROWS || prepared->rows < 10 * (size_t)prepared->count)
+	if (prepared->is_discrete || prepared->clusters.of ||
+	    prepared->count > SN_NON_NORMAL_VARIABLES || prepared->rows > SN_NON_NORMAL_ROWS ||
+	    prepared->rows < 10 * (size_t)prepared->count)
 		return false;
 	for (uint32_t variable = 0; variable < prepared->count; variable++)
 		if (!prepared->is_ordered[variable])

@@ -13,13 +13,13 @@
 
 #include <math.h>
 
-#define SPARSE_PART  0.2
-#define LEVELS_MOST  50u
-#define ROWS_A_LEVEL 10u
-#define ROWS_LEAST   10u
-#define WHOLE_MOST   20u /* values of whole numbers that are taken for categories */
+#define SPARSE_PART    0.2
+#define LEVELS_MOST    50u
+#define ROWS_A_LEVEL   10u
+#define ROWS_LEAST     10u
+#define WHOLE_MOST     20u /* values of whole numbers that are taken for categories */
 #define CLUSTERS_LEAST 10u /* fewer say nothing of chance */
-#define WHOLE_PART   0.7 /* of the rows, that are to be left where columns have gaps */
+#define WHOLE_PART     0.7 /* of the rows, that are to be left where columns have gaps */
 
 struct preparing {
 	struct sn_prepared *prepared;

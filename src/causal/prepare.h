@@ -54,8 +54,9 @@ struct sn_prepared {
 };
 
 struct sn_prepare_options {
-	uint32_t target;       /* the column that is never left out; UINT32_MAX: there is none */
-	uint32_t cluster;      /* the column whose values tell clusters, and which is no variable; UINT32_MAX: rows are independent */
+	uint32_t target; /* the column that is never left out; UINT32_MAX: there is none */
+	uint32_t
+	    cluster; /* the column whose values tell clusters, and which is no variable; UINT32_MAX: rows are independent */
 	const uint16_t *tiers; /* of each column; NULL: all are of one */
 };
 

@@ -219,7 +219,8 @@ static int gather_rows(struct featuring *featuring, struct sn_error *error)
 
 static int make_rows(struct featuring *featuring, struct sn_error *error)
 {
-	const struct sn_peers_work work = {featuring->window_count, window_weight, work_window, featuring};
+	const struct sn_peers_work work = {featuring->window_count, window_weight, work_window,
+					   featuring};
 	int result = sn_vary_run(featuring->vary, &work, error);
 	return result ?: gather_rows(featuring, error);
 }

@@ -62,8 +62,8 @@ static struct sn_effect sum_effects(struct room *room, const struct sn_measured_
 	return effect;
 }
 
-static const struct sn_measured_effect *measured_in(const struct sn_measured_effect *items, uint32_t count,
-					  uint32_t from, uint32_t to)
+static const struct sn_measured_effect *measured_in(const struct sn_measured_effect *items,
+						    uint32_t count, uint32_t from, uint32_t to)
 {
 	for (uint32_t number = 0; number < count; number++)
 		if (items[number].from == from && items[number].to == to)
@@ -71,12 +71,14 @@ static const struct sn_measured_effect *measured_in(const struct sn_measured_eff
 	return NULL;
 }
 
-static const struct sn_measured_effect *direct_in(const struct sn_graph_sample *sample, uint32_t from, uint32_t to)
+static const struct sn_measured_effect *direct_in(const struct sn_graph_sample *sample,
+						  uint32_t from, uint32_t to)
 {
 	return measured_in(sample->direct, sample->direct_count, from, to);
 }
 
-static struct sn_causal_edge edge_of(const struct sn_discovering *discovering, uint32_t a, uint32_t b)
+static struct sn_causal_edge edge_of(const struct sn_discovering *discovering, uint32_t a,
+				     uint32_t b)
 {
 	double samples = discovering->options->samples;
 	uint32_t forward = 0, backward = 0, open = 0;

@@ -55,8 +55,8 @@ static double share_of(const double *factor, uint32_t row, uint32_t column, uint
 
 /* The regression of `to` on `held` dimensions that were chosen and on `from`. The share of a cause of several dimensions is their sum; of a category
  * the mean of its own. */
-static struct sn_measured_effect regress(const struct measuring *measuring, uint32_t held, uint32_t from,
-			       uint32_t to)
+static struct sn_measured_effect regress(const struct measuring *measuring, uint32_t held,
+					 uint32_t from, uint32_t to)
 {
 	const struct sn_prepared *prepared = measuring->rows->prepared;
 	const struct sn_cholesky cholesky = {measuring->rows->correlations,
@@ -125,8 +125,8 @@ static bool is_set(const struct sn_discovering *discovering, uint32_t variable)
 
 /* By the back-door criterion a variable's own causes are all that has to be held; what was set from outside has none. */
 static struct sn_measured_effect measure_total(const struct sn_discovering *discovering,
-				     const struct measuring *measuring, uint32_t from,
-				     uint32_t target)
+					       const struct measuring *measuring, uint32_t from,
+					       uint32_t target)
 {
 	const struct sn_prepared *prepared = discovering->prepared;
 	uint32_t held = choose_causes(measuring, from, UINT32_MAX);
@@ -142,8 +142,8 @@ static struct sn_measured_effect measure_total(const struct sn_discovering *disc
 }
 
 /* The effect of each variable that leads to the target, or was set from outside: of these it is known whether or not there is a way. */
-static int measure_totals(const struct sn_discovering *discovering, const struct measuring *measuring,
-			  struct sn_graph_sample *sample)
+static int measure_totals(const struct sn_discovering *discovering,
+			  const struct measuring *measuring, struct sn_graph_sample *sample)
 {
 	const struct sn_pdag *graph = measuring->graph;
 	uint32_t target = discovering->options->target;

@@ -19,7 +19,8 @@ struct sn_blocks {
 	const uint32_t
 	    *first; /* dimension of each variable, and behind the last one `dimensions` */
 	size_t rows;
-	struct sn_design design; /* of the dimensions, by whose mean over a and b the rows are divided */
+	struct sn_design
+	    design;	/* of the dimensions, by whose mean over a and b the rows are divided */
 	double *factor; /* room for a triangle */
 	uint32_t *chosen;
 };

@@ -25,8 +25,7 @@ static int screen_sample(void *context, unsigned worker, size_t number)
 	uint32_t *times = NULL;
 	(void)worker;
 	int result =
-	    number ? sn_row_sample_times(&times, screening->prepared, options->seed, number)
-		   : 0;
+	    number ? sn_row_sample_times(&times, screening->prepared, options->seed, number) : 0;
 	struct sn_neighbours neighbours = {screening->prepared, options->knowledge, options->target,
 					   times};
 	result = result ? result : sn_neighbours_choose(&neighbours, chosen);

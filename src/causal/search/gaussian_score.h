@@ -18,7 +18,8 @@ struct sn_gaussian_score {
 	    *first; /* dimension of each variable, and behind the last one `dimensions` */
 	size_t rows;
 	double penalty; /* 1: the criterion as it is; more for fewer edges */
-	struct sn_design design; /* of the dimensions, by which the penalty of each pair is multiplied */
+	struct sn_design
+	    design; /* of the dimensions, by which the penalty of each pair is multiplied */
 	/* Of the last parents: their dimensions, how many of these have their row of the factor, and that. */
 	uint32_t *chosen, known;
 	double *factor;

@@ -13,7 +13,7 @@
 #define LEVELS_KEPT 12u
 
 /* The column of the stretch of time that a launch is of. */
-#define STRETCH "stretch"
+#define STRETCH		"stretch"
 /* Fewer rows are too few to tell how alike those of a stretch are. */
 #define STRETCHED_LEAST 400u
 
@@ -57,10 +57,10 @@ static int add_column(struct sn_causal_table *table, const size_t *rows,
 		      const struct sn_feature_column *from)
 {
 	struct sn_causal_column *column = &table->columns[table->column_count++];
-	*column = (struct sn_causal_column){
-	    .name = from->name,
-	    .unit = from->unit,
-	    .values = malloc((table->row_count + 1) * sizeof(double))};
+	*column =
+	    (struct sn_causal_column){.name = from->name,
+				      .unit = from->unit,
+				      .values = malloc((table->row_count + 1) * sizeof(double))};
 	if (!column->values)
 		return SN_ERR_MEMORY;
 	for (size_t row = 0; row < table->row_count; row++) {
@@ -145,9 +145,9 @@ static int share_table(struct sn_causal_table *table, const struct sn_peers *pee
 		sn_causal_table_pack(table, &bytes);
 	int result = sn_peers_spread(peers, &bytes, error);
 	if (!result && peers->rank())
-		result = sn_fail_code(error, sn_causal_table_unpack(table,
-								    (struct sn_span){bytes.bytes,
-										     bytes.count}));
+		result = sn_fail_code(
+		    error,
+		    sn_causal_table_unpack(table, (struct sn_span){bytes.bytes, bytes.count}));
 	sn_buffer_release(&bytes);
 	return sn_peers_agree(peers, result, error);
 }

@@ -3,8 +3,8 @@
 #include "causal_answer.h"
 
 #include "base/buffer.h"
+#include "causal_words.h"
 #include "show/number.h"
-#include "shown_unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,23 +13,7 @@
 /* Causes that the first sentence names. */
 #define NAMED 3
 
-static const char *name_of(const struct sn_causal *causal, uint32_t variable)
-{
-	return causal->table->columns[causal->prepared.columns[variable]].name;
-}
-
-static const char *unit_of(const struct sn_causal *causal, uint32_t variable)
-{
-	return sn_causal_shown_unit(&causal->table->columns[causal->prepared.columns[variable]]);
-}
-
 /* ---- sentences ---- */
-
-/* 1 or -1; 0 where there is no effect, or its interval holds 0. */
-static int sign_of(const struct sn_effect *effect)
-{
-	return effect->low > 0 ? 1 : effect->high < 0 ? -1 : 0;
-}
 
 /* By most of what it explains. Nothing where it neither turns nor rises nor falls, as of a cause that is text. */
 static const char *way_of(const struct sn_effect *effect)
@@ -38,18 +22,18 @@ static const char *way_of(const struct sn_effect *effect)
 	if (fabs(effect->turning) > effect->share / 2)
 		return effect->turning < 0 ? "; it is most in the middle of that"
 					   : "; it is least in the middle of that";
-	return ways[1 + sign_of(effect)];
+	return ways[1 + sn_causal_sign(effect)];
 }
 
 static void say_cause(const struct sn_causal *causal, const struct sn_target_cause *total,
 		      bool is_first, struct sn_page *page)
 {
 	sn_page_sentence(page, "%s%s%s%s explains %s of its variance%s (in %s of %u samples).",
-			 is_first ? name_of(causal, causal->target) : "",
-			 is_first ? " depends most on " : "Then ", name_of(causal, total->from),
-			 is_first ? ", which" : "", sn_number_part(total->effect.share, 1).text,
-			 way_of(&total->effect), sn_number_part(total->frequency, 1).text,
-			 causal->samples);
+			 is_first ? sn_causal_name(causal, causal->target) : "",
+			 is_first ? " depends most on " : "Then ",
+			 sn_causal_name(causal, total->from), is_first ? ", which" : "",
+			 sn_number_part(total->effect.share, 1).text, way_of(&total->effect),
+			 sn_number_part(total->frequency, 1).text, causal->samples);
 }
 
 static void say_target(const struct sn_causal *causal, struct sn_page *page)
@@ -61,7 +45,7 @@ static void say_target(const struct sn_causal *causal, struct sn_page *page)
 		sn_page_sentence(
 		    page,
 		    "Nothing found: no column is a cause of %s in half of %u samples of the rows.",
-		    name_of(causal, causal->target), causal->samples);
+		    sn_causal_name(causal, causal->target), causal->samples);
 	for (uint32_t number = 0; number < found->total_count && number < NAMED; number++)
 		say_cause(causal, &found->totals[number], !number, page);
 }
@@ -73,7 +57,7 @@ static void say_repeats(const struct sn_causal *causal, struct sn_page *page)
 	if (!repeats->count)
 		return;
 	double half = sn_repeats_variation(repeats, 0.5), most = sn_repeats_variation(repeats, 0.9);
-	const char *target = name_of(causal, causal->target);
+	const char *target = sn_causal_name(causal, causal->target);
 	if (!isnan(half))
 		sn_page_sentence(
 		    page,
@@ -129,17 +113,6 @@ static void say_edges(const struct sn_causal *causal, struct sn_page *page)
 				 found->edge_count, open);
 }
 
-/* What PC says of an edge. */
-static const char *second_of(const struct sn_causal *causal, const struct sn_causal_edge *edge)
-{
-	const struct sn_pdag *graph = &causal->second.graph;
-	if (!sn_pdag_is_adjacent(graph, edge->from, edge->to))
-		return "none";
-	if (sn_pdag_is_directed(graph, edge->from, edge->to))
-		return "directed";
-	return sn_pdag_is_directed(graph, edge->to, edge->from) ? "reversed" : "undirected";
-}
-
 static void say_left_out(const struct sn_causal *causal, struct sn_page *page)
 {
 	const struct sn_prepared *prepared = &causal->prepared;
@@ -161,8 +134,8 @@ static void say_left_out(const struct sn_causal *causal, struct sn_page *page)
 		sn_page_sentence(page,
 				 "%u of these %u columns are not in the graph: they say nothing of "
 				 "%s beyond what the %u others say.",
-				 screened, prepared->candidates, name_of(causal, causal->target),
-				 prepared->count - 1);
+				 screened, prepared->candidates,
+				 sn_causal_name(causal, causal->target), prepared->count - 1);
 	if (prepared->rows < causal->table->row_count)
 		sn_page_sentence(page, "%zu of %zu rows are left out, as they lack a value.",
 				 causal->table->row_count - prepared->rows,
@@ -189,8 +162,9 @@ static void add_interval(struct sn_sheet *sheet, const struct sn_effect *effect)
 
 static void add_change_columns(struct sn_sheet *sheet, const char *unit)
 {
-	struct sn_column changes[] = {
-	    {"change", "change", ""}, {"change_low", "at least", ""}, {"change_high", "at most", ""}};
+	struct sn_column changes[] = {{"change", "change", ""},
+				      {"change_low", "at least", ""},
+				      {"change_high", "at most", ""}};
 	_Static_assert(sizeof(changes->unit) > SN_SHOWN_UNIT_MOST, "columns take all units");
 	for (size_t number = 0; number < sizeof(changes) / sizeof(*changes); number++)
 		snprintf(changes[number].unit, sizeof(changes->unit), "%s", unit);
@@ -209,11 +183,11 @@ static void show_totals(const struct sn_causal *causal, struct sn_page *page)
 	const struct sn_adjusted_cause *adjusted = causal->adjusted;
 	if (causal->target == UINT32_MAX || !found->total_count)
 		return;
-	const char *target = name_of(causal, causal->target);
+	const char *target = sn_causal_name(causal, causal->target);
 	struct sn_sheet *sheet =
 	    sn_page_table(page, "causes", effects, "What %s depends on", target);
 	if (adjusted)
-		add_change_columns(sheet, unit_of(causal, causal->target));
+		add_change_columns(sheet, sn_causal_unit(causal, causal->target));
 	sn_sheet_columns(sheet, last, 2);
 	for (uint32_t number = 0; number < found->total_count; number++) {
 		const struct sn_target_cause *total = &found->totals[number];
@@ -223,7 +197,7 @@ static void show_totals(const struct sn_causal *causal, struct sn_page *page)
 			sn_sheet_numbers(sheet, adjusted[number].change,
 					 adjusted[number].change_low, adjusted[number].change_high);
 		sn_sheet_number(sheet, total->frequency);
-		sn_sheet_text(sheet, name_of(causal, total->from));
+		sn_sheet_text(sheet, sn_causal_name(causal, total->from));
 	}
 	sn_sheet_note(sheet, "share: of the variance; effect: over all ways, in standard "
 			     "deviations, with 95%% of the samples' ones.");
@@ -251,13 +225,14 @@ static void show_main_effects(const struct sn_causal *causal, struct sn_page *pa
 		if (main->frequency >= SN_FREQUENT)
 			continue;
 		if (!sheet)
-			sheet = sn_page_table(page, "main_effects", columns,
-					      "Set from outside, and no cause of %s in most samples",
-					      name_of(causal, causal->target));
+			sheet =
+			    sn_page_table(page, "main_effects", columns,
+					  "Set from outside, and no cause of %s in most samples",
+					  sn_causal_name(causal, causal->target));
 		sn_sheet_number(sheet, main->effect.share);
 		add_interval(sheet, &main->effect);
 		sn_sheet_number(sheet, main->frequency);
-		sn_sheet_text(sheet, name_of(causal, main->from));
+		sn_sheet_text(sheet, sn_causal_name(causal, main->from));
 	}
 }
 
@@ -267,10 +242,10 @@ static void add_edge(const struct sn_causal *causal, struct sn_sheet *sheet,
 	sn_sheet_numbers(sheet, edge->effect.share);
 	add_interval(sheet, &edge->effect);
 	sn_sheet_numbers(sheet, edge->frequency, edge->directed);
-	sn_sheet_text(sheet, second_of(causal, edge));
-	sn_sheet_text(sheet, name_of(causal, edge->from));
+	sn_sheet_text(sheet, sn_causal_second(causal, edge));
+	sn_sheet_text(sheet, sn_causal_name(causal, edge->from));
 	sn_sheet_text(sheet, edge->is_directed ? "->" : "--");
-	sn_sheet_text(sheet, name_of(causal, edge->to));
+	sn_sheet_text(sheet, sn_causal_name(causal, edge->to));
 }
 
 /* Whether the target depends on a variable in at least half of the samples; all are of interest where there is no target. */
@@ -316,7 +291,7 @@ static void show_edges(const struct sn_causal *causal, struct sn_page *page)
 	if (aside)
 		sn_sheet_note(sheet,
 			      "%u edges are of columns that %s does not depend on: --format json.",
-			      aside, name_of(causal, causal->target));
+			      aside, sn_causal_name(causal, causal->target));
 	sn_sheet_note(sheet,
 		      "effect: of one standard deviation, the other direct causes held; found in: "
 		      "part of %u samples of the rows, and of these samples in such a direction; "
@@ -361,7 +336,7 @@ static void show_repeats(const struct sn_causal *causal, struct sn_page *page)
 	if (!repeats->count)
 		return;
 	struct sn_sheet *sheet = sn_page_table(page, "repeats", columns, "%s in each configuration",
-					       name_of(causal, causal->target));
+					       sn_causal_name(causal, causal->target));
 	for (size_t number = 0; number < repeats->count && number < SN_SHEET_ROWS; number++) {
 		const struct sn_repeated *one = &repeats->items[number];
 		print_settings(causal, one, &text);
@@ -399,17 +374,6 @@ static void show_baselines(const struct sn_causal *causal, struct sn_page *page)
 }
 
 /* ---- columns that are not compared ---- */
-
-static const char *why_left(enum sn_left_out why)
-{
-	static const char *const whys[] = {[SN_LEFT_CONSTANT] = "constant",
-					   [SN_LEFT_SPARSE] = "sparse",
-					   [SN_LEFT_DISTINCT] = "distinct",
-					   [SN_LEFT_SAME] = "same",
-					   [SN_LEFT_CLUSTER] = "cluster",
-					   [SN_LEFT_SCREENED] = "screened"};
-	return whys[why];
-}
 
 static void show_left_out(const struct sn_causal *causal, struct sn_page *page)
 {
@@ -455,239 +419,6 @@ void sn_causal_show(const struct sn_causal *causal, struct sn_page *page)
 	show_left_out(causal, page);
 }
 
-/* ---- JSON ---- */
-
-static void put_effect(struct sn_json *json, const struct sn_effect *effect)
-{
-	sn_json_put_number(json, "sign", sign_of(effect));
-	sn_json_put_known(json, "effect", effect->value);
-	sn_json_put_known(json, "effect_low", effect->low);
-	sn_json_put_known(json, "effect_high", effect->high);
-	sn_json_put_known(json, "same_sign", effect->same_sign);
-	sn_json_put_known(json, "share", effect->share);
-	sn_json_put_known(json, "share_turning", effect->turning);
-}
-
-static void put_ends(const struct sn_causal *causal, struct sn_json *json,
-		     const struct sn_causal_edge *edge)
-{
-	sn_json_put_text(json, "from", name_of(causal, edge->from));
-	sn_json_put_text(json, "to", name_of(causal, edge->to));
-}
-
-static void put_second(const struct sn_causal *causal, struct sn_json *json,
-		       const struct sn_causal_edge *edge)
-{
-	const struct sn_pc_edge *tested = sn_pc_edge_between(&causal->second, edge->from, edge->to);
-	sn_json_put_text(json, "pc", second_of(causal, edge));
-	sn_json_put_known(json, "p", tested ? tested->probability : NAN);
-	sn_json_put_known(json, "p_adjusted", tested ? tested->adjusted : NAN);
-}
-
-static void put_edges(const struct sn_causal *causal, struct sn_json *json)
-{
-	sn_json_open(json, "edges", '[');
-	for (uint32_t number = 0; number < causal->found.edge_count; number++) {
-		const struct sn_causal_edge *edge = &causal->found.edges[number];
-		sn_json_begin(json, '{');
-		put_ends(causal, json, edge);
-		sn_json_put_bool(json, "directed", edge->is_directed);
-		put_effect(json, &edge->effect);
-		sn_json_numbers(json, {"frequency", edge->frequency},
-				{"direction_frequency", edge->directed},
-				{"reverse_frequency", edge->reversed});
-		put_second(causal, json, edge);
-		sn_json_end(json, '}');
-	}
-	sn_json_end(json, ']');
-}
-
-static void put_undetermined(const struct sn_causal *causal, struct sn_json *json,
-			     const struct sn_causal_edge *edge, const char *what)
-{
-	sn_json_begin(json, '{');
-	put_ends(causal, json, edge);
-	sn_json_put_text(json, "undetermined", what);
-	sn_json_put_number(json, "frequency", edge->frequency);
-	sn_json_end(json, '}');
-}
-
-static void put_all_undetermined(const struct sn_causal *causal, struct sn_json *json)
-{
-	const struct sn_discovery *found = &causal->found;
-	sn_json_open(json, "undetermined", '[');
-	for (uint32_t number = 0; number < found->edge_count; number++)
-		if (!found->edges[number].is_directed)
-			put_undetermined(causal, json, &found->edges[number], "direction");
-	for (uint32_t number = 0; number < found->doubtful_count; number++)
-		put_undetermined(causal, json, &found->doubtful[number], "edge");
-	sn_json_end(json, ']');
-}
-
-static void put_adjusted(struct sn_json *json, const struct sn_adjusted_cause *adjusted)
-{
-	sn_json_key(json, "adjusted");
-	if (!adjusted) {
-		sn_json_null(json);
-		return;
-	}
-	sn_json_begin(json, '{');
-	sn_json_put_text(json, "status", sn_causal_do_status(adjusted->status));
-	sn_json_put_known(json, "change", adjusted->change);
-	sn_json_put_known(json, "change_low", adjusted->change_low);
-	sn_json_put_known(json, "change_high", adjusted->change_high);
-	sn_json_put_known(json, "share", adjusted->share);
-	sn_json_put_known(json, "share_low", adjusted->share_low);
-	sn_json_put_known(json, "share_high", adjusted->share_high);
-	sn_json_put_known(json, "p", adjusted->p);
-	sn_json_end(json, '}');
-}
-
-static void put_main_effects(const struct sn_causal *causal, struct sn_json *json)
-{
-	sn_json_open(json, "main_effects", '[');
-	for (uint32_t number = 0; number < causal->found.main_effect_count; number++) {
-		const struct sn_target_cause *effect = &causal->found.main_effects[number];
-		sn_json_begin(json, '{');
-		sn_json_put_text(json, "column", name_of(causal, effect->from));
-		put_effect(json, &effect->effect);
-		sn_json_put_number(json, "frequency", effect->frequency);
-		sn_json_end(json, '}');
-	}
-	sn_json_end(json, ']');
-}
-
-static void put_causes(const struct sn_causal *causal, struct sn_json *json)
-{
-	sn_json_open(json, "causes", '[');
-	for (uint32_t number = 0; number < causal->found.total_count; number++) {
-		const struct sn_target_cause *total = &causal->found.totals[number];
-		sn_json_begin(json, '{');
-		sn_json_put_text(json, "cause", name_of(causal, total->from));
-		put_effect(json, &total->effect);
-		sn_json_put_number(json, "frequency", total->frequency);
-		put_adjusted(json, causal->adjusted ? causal->adjusted + number : NULL);
-		sn_json_end(json, '}');
-	}
-	sn_json_end(json, ']');
-}
-
-static void put_repeated(const struct sn_causal *causal, struct sn_json *json,
-			 const struct sn_repeated *one)
-{
-	const struct sn_repeats *repeats = &causal->repeats;
-	sn_json_begin(json, '{');
-	sn_json_open(json, "configuration", '{');
-	for (uint32_t place = 0; place < repeats->setting_count; place++) {
-		const struct sn_causal_column *column =
-		    &causal->table->columns[repeats->settings[place]];
-		double value = column->values[one->first_row];
-		if (column->levels && !isnan(value))
-			sn_json_put_text(json, column->name, column->level_names[(size_t)value]);
-		else
-			sn_json_put_known(json, column->name, value);
-	}
-	sn_json_end(json, '}');
-	sn_json_numbers(json, {"count", (double)one->count}, {"mean", one->mean},
-			{"std", one->deviation}, {"min", one->least}, {"p50", one->q50},
-			{"p99", one->q99}, {"max", one->greatest});
-	sn_json_put_known(json, "cv", sn_repeated_variation(one));
-	sn_json_end(json, '}');
-}
-
-static void put_repeats(const struct sn_causal *causal, struct sn_json *json)
-{
-	const struct sn_repeats *repeats = &causal->repeats;
-	sn_json_key(json, "repeats");
-	if (!repeats->count) {
-		sn_json_null(json);
-		return;
-	}
-	sn_json_begin(json, '{');
-	sn_json_numbers(json, {"configurations", (double)repeats->configurations},
-			{"within_share", repeats->within});
-	sn_json_put_known(json, "cv_p50", sn_repeats_variation(repeats, 0.5));
-	sn_json_put_known(json, "cv_p90", sn_repeats_variation(repeats, 0.9));
-	sn_json_open(json, "repeated", '[');
-	for (size_t number = 0; number < repeats->count; number++)
-		put_repeated(causal, json, &repeats->items[number]);
-	sn_json_end(json, ']');
-	sn_json_end(json, '}');
-}
-
-static void put_non_normal(const struct sn_causal *causal, struct sn_json *json)
-{
-	const struct sn_non_normal *non_normal = &causal->non_normal;
-	sn_json_key(json, "lingam");
-	if (!non_normal->is_tested) {
-		sn_json_null(json);
-		return;
-	}
-	sn_json_begin(json, '{');
-	sn_json_put_bool(json, "holds", non_normal->holds);
-	sn_json_numbers(json, {"not_normal", non_normal->not_normal},
-			{"dependent_pairs", non_normal->dependent_pairs});
-	sn_json_end(json, '}');
-}
-
-static void put_baselines(const struct sn_causal *causal, struct sn_json *json)
-{
-	sn_json_open(json, "baselines", '{');
-	for (unsigned number = 0; number < SN_BASELINES; number++) {
-		const struct sn_baseline *baseline = &causal->baselines[number];
-		sn_json_open(json, baseline->name, '{');
-		sn_json_numbers(
-		    json, {"edges", baseline->edges}, {"same_pairs", baseline->same_pairs},
-		    {"same_directions", baseline->same_directions}, {"score", baseline->score});
-		sn_json_end(json, '}');
-	}
-	sn_json_end(json, '}');
-}
-
-static void put_left_out(const struct sn_causal *causal, struct sn_json *json)
-{
-	sn_json_open(json, "left_out", '[');
-	for (uint32_t number = 0; number < causal->prepared.left_count; number++) {
-		const struct sn_left_column *left = &causal->prepared.left[number];
-		sn_json_begin(json, '{');
-		sn_json_put_text(json, "column", causal->table->columns[left->column].name);
-		sn_json_put_text(json, "why", why_left(left->why));
-		if (left->why == SN_LEFT_SAME) {
-			sn_json_put_text(json, "same_as",
-					 causal->table->columns[left->same_as].name);
-			sn_json_put_known(json, "correlation", left->correlation);
-		}
-		sn_json_end(json, '}');
-	}
-	sn_json_end(json, ']');
-}
-
-void sn_causal_json(const struct sn_causal *causal, struct sn_json *json)
-{
-	sn_json_open(json, "nodes", '[');
-	for (uint32_t variable = 0; variable < causal->prepared.count; variable++)
-		sn_json_string(json, name_of(causal, variable));
-	sn_json_end(json, ']');
-	put_edges(causal, json);
-	put_all_undetermined(causal, json);
-	put_baselines(causal, json);
-	bool has_target = causal->target != UINT32_MAX;
-	sn_json_put_text(json, "target", has_target ? name_of(causal, causal->target) : NULL);
-	sn_json_put_text(json, "target_unit", has_target ? unit_of(causal, causal->target) : NULL);
-	put_causes(causal, json);
-	put_main_effects(causal, json);
-	put_repeats(causal, json);
-	put_non_normal(causal, json);
-	put_left_out(causal, json);
-	bool has_clusters = causal->prepared.clusters.of;
-	sn_json_put_text(json, "cluster",
-			 has_clusters ? causal->table->columns[causal->cluster].name : NULL);
-	sn_json_put_known(json, "clusters",
-			  has_clusters ? causal->prepared.clusters.count : (double)NAN);
-	sn_json_numbers(json, {"rows", (double)causal->prepared.rows},
-			{"samples", causal->samples});
-}
-
 /* ---- what if ---- */
 
 static const char *why_not(enum sn_do_status status)
@@ -709,7 +440,7 @@ static void name_held(const struct sn_causal *causal, const struct sn_do *asked,
 {
 	for (uint32_t number = 0; number < asked->held_count && number < NAMED; number++)
 		fprintf(out, "%s%s",
-			number ? ", " : "; held: ", name_of(causal, asked->held[number]));
+			number ? ", " : "; held: ", sn_causal_name(causal, asked->held[number]));
 	if (asked->held_count > NAMED)
 		fprintf(out, " and %u more", asked->held_count - NAMED);
 }
@@ -718,8 +449,8 @@ void sn_causal_say_do(const struct sn_causal *causal, const struct sn_do *asked,
 		      struct sn_page *page)
 {
 	const char *column = causal->table->columns[asked->column].name;
-	const char *target = name_of(causal, causal->target);
-	const char *unit = unit_of(causal, causal->target);
+	const char *target = sn_causal_name(causal, causal->target);
+	const char *unit = sn_causal_unit(causal, causal->target);
 	char *held = NULL;
 	size_t length;
 	FILE *out = open_memstream(&held, &length);
@@ -756,40 +487,4 @@ const char *sn_causal_do_status(enum sn_do_status status)
 					       [SN_DO_BEYOND] = "beyond",
 					       [SN_DO_MANY] = "too-many-held"};
 	return statuses[status];
-}
-
-static void put_do(const struct sn_causal *causal, const struct sn_do *asked, size_t count,
-		   struct sn_json *json)
-{
-	sn_json_open(json, "do", '[');
-	for (size_t number = 0; number < count; number++) {
-		const struct sn_do *one = &asked[number];
-		sn_json_begin(json, '{');
-		sn_json_put_text(json, "column", causal->table->columns[one->column].name);
-		sn_json_put_text(json, "value", one->value);
-		sn_json_put_text(json, "status", sn_causal_do_status(one->status));
-		sn_json_put_known(json, "mean", one->mean);
-		sn_json_put_known(json, "change", one->change);
-		sn_json_put_known(json, "change_low", one->change_low);
-		sn_json_put_known(json, "change_high", one->change_high);
-		sn_json_open(json, "held", '[');
-		for (uint32_t held = 0; held < one->held_count; held++)
-			sn_json_string(json, name_of(causal, one->held[held]));
-		sn_json_end(json, ']');
-		sn_json_end(json, '}');
-	}
-	sn_json_end(json, ']');
-}
-
-void sn_causal_json_object(const struct sn_causal *causal, const struct sn_do *asked, size_t count,
-			   const struct sn_page *page, struct sn_json *json)
-{
-	sn_json_begin(json, '{');
-	sn_causal_json(causal, json);
-	put_do(causal, asked, count, json);
-	sn_json_open(json, "sentences", '[');
-	for (size_t number = 0; number < page->sentence_count; number++)
-		sn_json_string(json, page->sentences[number]);
-	sn_json_end(json, ']');
-	sn_json_end(json, '}');
 }
