@@ -310,10 +310,11 @@ static void *run_rank(void *argument)
 	if (sn_variability(&job.request, result, &error))
 		fail(error.text);
 	stop_computing();
-	go_on();
-	find_causes(result);
+	/* rank 0 has the rows */
 	if (me->number)
 		sn_variability_release(result);
+	go_on();
+	find_causes(result);
 	pthread_mutex_unlock(&job.baton);
 	return NULL;
 }

@@ -57,7 +57,7 @@ def main() -> None:
     size = sum(file.stat().st_size for file in arguments.databases)
     rate = reading_rate(arguments.databases)
     print(f"A message: {latency_us:.1f} us and {message_rate:.2f} GB/s. Files: {size / 2**20:,.0f} MiB, read at {rate / 1e9:.2f} GB/s.\n")
-    print("| ranks | s | times one | efficiency | compute, mean of ranks s | compute, most s | causes (rank 0) s | input s | messages MB |")
+    print("| ranks | s | times one | efficiency | compute, mean of ranks s | compute, most s | causes, most s | input s | messages MB |")
     print("|---|---|---|---|---|---|---|---|---|")
     alone, outputs = 0.0, set()
     for ranks in map(int, arguments.ranks.split(",")):
