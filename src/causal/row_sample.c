@@ -75,7 +75,7 @@ static int begin_discrete(struct sn_row_sample *sample)
 	sample->table = (struct sn_discrete_table){prepared->count, prepared->distinct,
 						   (const uint8_t *const *)prepared->categories,
 						   prepared->levels, sample->weights};
-	sample->score = (struct sn_score){sn_discrete_score_of, &sample->discrete};
+	sample->score = (struct sn_score){.of = sn_discrete_score_of, .context = &sample->discrete};
 	return result ? result : sn_discrete_score_init(&sample->discrete, &sample->table);
 }
 
@@ -86,7 +86,9 @@ static int begin_gaussian(struct sn_row_sample *sample)
 					    prepared->first, prepared->count, prepared->rows);
 	sample->gaussian.penalty = sn_prepared_penalty(prepared);
 	sample->gaussian.design = prepared->clusters.design;
-	sample->score = (struct sn_score){sn_gaussian_score_of, &sample->gaussian};
+	sample->score =
+	    (struct sn_score){sn_gaussian_score_of, &sample->gaussian, sn_gaussian_score_with_each,
+			      sn_gaussian_score_without_each};
 	return result;
 }
 

@@ -9,9 +9,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Dimensions of a variable and its causes, so that a triangle stays small. */
-#define CHOSEN_MOST 512u
-
 int sn_gaussian_score_init(struct sn_gaussian_score *score, const double *correlations,
 			   const uint32_t *first, uint32_t variables, size_t rows)
 {
@@ -20,8 +17,9 @@ int sn_gaussian_score_init(struct sn_gaussian_score *score, const double *correl
 					    .first = first,
 					    .rows = rows,
 					    .penalty = 1};
-	score->factor = malloc(CHOSEN_MOST * (CHOSEN_MOST + 1) / 2 * sizeof(*score->factor));
-	score->chosen = malloc(CHOSEN_MOST * sizeof(*score->chosen));
+	score->factor = malloc(SN_GAUSSIAN_CHOSEN_MOST * (SN_GAUSSIAN_CHOSEN_MOST + 1) / 2 *
+			       sizeof(*score->factor));
+	score->chosen = malloc(SN_GAUSSIAN_CHOSEN_MOST * sizeof(*score->chosen));
 	return score->factor && score->chosen ? 0 : SN_ERR_MEMORY;
 }
 
@@ -29,6 +27,8 @@ void sn_gaussian_score_release(struct sn_gaussian_score *score)
 {
 	free(score->factor);
 	free(score->chosen);
+	free(score->rows_of_all.chosen);
+	free(score->rows_of_all.items);
 	*score = (struct sn_gaussian_score){0};
 }
 
@@ -38,7 +38,7 @@ static bool choose(struct sn_gaussian_score *score, uint32_t variable, uint32_t 
 {
 	for (uint32_t dimension = score->first[variable]; dimension < score->first[variable + 1];
 	     dimension++) {
-		if (*count == CHOSEN_MOST)
+		if (*count == SN_GAUSSIAN_CHOSEN_MOST)
 			return false;
 		if (*count < score->known && score->chosen[*count] != dimension)
 			score->known = *count;

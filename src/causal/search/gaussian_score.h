@@ -11,6 +11,16 @@
 
 #include <stddef.h>
 
+/* Dimensions of a variable and its causes, so that a triangle stays small. */
+#define SN_GAUSSIAN_CHOSEN_MOST 512u
+
+/* Of parents, for all dimensions at once: rows as the factor has them for those that were chosen. */
+struct sn_gaussian_rows {
+	uint32_t *chosen, known; /* dimensions, and how many of these have their row */
+	double *items;		 /* known x dimensions */
+	size_t chosen_capacity, item_capacity;
+};
+
 struct sn_gaussian_score {
 	uint32_t dimensions;
 	const double *correlations; /* dimensions x dimensions */
@@ -23,6 +33,7 @@ struct sn_gaussian_score {
 	/* Of the last parents: their dimensions, how many of these have their row of the factor, and that. */
 	uint32_t *chosen, known;
 	double *factor;
+	struct sn_gaussian_rows rows_of_all; /* of those of gaussian_each.c */
 };
 
 /* With the penalty 1 and independent rows. The arrays must live as long. 0 or SN_ERR_MEMORY; release it in either case. */
@@ -32,3 +43,9 @@ void sn_gaussian_score_release(struct sn_gaussian_score *score);
 /* For sn_score: `of` is this function, `context` the score. */
 double sn_gaussian_score_of(void *score, uint32_t variable, const uint32_t *parents,
 			    uint32_t count);
+/* gaussian_each.c: `with_each` and `without_each`, but for rounding the same as one after the other. */
+int sn_gaussian_score_with_each(void *score, uint32_t variable, const uint32_t *parents,
+				uint32_t count, const uint32_t *added, uint32_t added_count,
+				double *scores);
+int sn_gaussian_score_without_each(void *score, uint32_t variable, const uint32_t *parents,
+				   uint32_t count, double *scores);

@@ -53,7 +53,8 @@ void sn_grow_tree_init(struct sn_grow_tree *tree, uint32_t variable, uint32_t co
 	    .variable = variable, .count = count, .score = score, .knowledge = knowledge};
 	tree->causes = malloc(2 * ((size_t)count + 1) * sizeof(*tree->causes));
 	tree->others = tree->causes ? tree->causes + count + 1 : NULL;
-	if (!tree->causes)
+	tree->scores = malloc(((size_t)count + 1) * sizeof(*tree->scores));
+	if (!tree->causes || !tree->scores)
 		tree->failed = true;
 	for (uint32_t cause = 0; tree->causes && cause < count; cause++)
 		if (sn_knowledge_requires(knowledge, cause, variable))
@@ -68,6 +69,7 @@ void sn_grow_tree_release(struct sn_grow_tree *tree)
 	free(tree->branches);
 	free(tree->kept);
 	free(tree->causes);
+	free(tree->scores);
 	*tree = (struct sn_grow_tree){0};
 }
 
@@ -80,11 +82,41 @@ static uint32_t causes_at(struct sn_grow_tree *tree, uint32_t node)
 	return count;
 }
 
-/* Of `count` causes in tree->causes the score with one more. */
-static double with_one_more(struct sn_grow_tree *tree, uint32_t count, uint32_t added)
+/* Of `count` causes in tree->causes the scores with each of these in addition, into tree->scores. */
+static void score_with_each(struct sn_grow_tree *tree, uint32_t count, const uint32_t *added,
+			    uint32_t added_count)
 {
-	tree->causes[count] = added;
-	return score_of(tree, tree->causes, count + 1);
+	const struct sn_score *score = tree->score;
+	if (score->with_each) {
+		tree->failed |= score->with_each(score->context, tree->variable, tree->causes,
+						 count, added, added_count, tree->scores) != 0;
+		return;
+	}
+	for (uint32_t place = 0; place < added_count; place++) {
+		tree->causes[count] = added[place];
+		tree->scores[place] = score_of(tree, tree->causes, count + 1);
+	}
+}
+
+static void leave_out(uint32_t *causes, uint32_t count, uint32_t place)
+{
+	memmove(causes + place, causes + place + 1, (count - place - 1) * sizeof(*causes));
+}
+
+/* And without each of them. */
+static void score_without_each(struct sn_grow_tree *tree, uint32_t count)
+{
+	const struct sn_score *score = tree->score;
+	if (score->without_each) {
+		tree->failed |= score->without_each(score->context, tree->variable, tree->causes,
+						    count, tree->scores) != 0;
+		return;
+	}
+	for (uint32_t place = tree->required; place < count; place++) {
+		memcpy(tree->others, tree->causes, count * sizeof(*tree->others));
+		leave_out(tree->others, count, place);
+		tree->scores[place] = score_of(tree, tree->others, count - 1);
+	}
 }
 
 static bool has_cause(const struct sn_grow_tree *tree, uint32_t count, uint32_t cause)
@@ -101,13 +133,15 @@ SN_SORT_BY(sort_branches, struct sn_grow_branch, const void *,
 /* Tries all that may be added to a node. */
 static void grow(struct sn_grow_tree *tree, uint32_t node)
 {
-	uint32_t count = causes_at(tree, node), first = tree->branch_count;
+	uint32_t count = causes_at(tree, node), first = tree->branch_count, may = 0;
 	double score = tree->nodes[node].score;
-	for (uint32_t cause = 0; cause < tree->count && tree->nodes[node].depth < MOST; cause++) {
-		if (cause == tree->variable || has_cause(tree, count, cause) ||
-		    !sn_knowledge_allows(tree->knowledge, cause, tree->variable))
-			continue;
-		struct sn_grow_branch branch = {with_one_more(tree, count, cause), cause, NOT_YET};
+	for (uint32_t cause = 0; cause < tree->count && tree->nodes[node].depth < MOST; cause++)
+		if (cause != tree->variable && !has_cause(tree, count, cause) &&
+		    sn_knowledge_allows(tree->knowledge, cause, tree->variable))
+			tree->others[may++] = cause;
+	score_with_each(tree, count, tree->others, may);
+	for (uint32_t place = 0; !tree->failed && place < may; place++) {
+		struct sn_grow_branch branch = {tree->scores[place], tree->others[place], NOT_YET};
 		if (branch.score > score + GAIN &&
 		    sn_vec_push(&tree->branches, &tree->branch_capacity, &tree->branch_count,
 				branch))
@@ -118,24 +152,16 @@ static void grow(struct sn_grow_tree *tree, uint32_t node)
 	sort_branches(tree->branches + first, tree->branch_count - first, NULL);
 }
 
-static void leave_out(uint32_t *causes, uint32_t count, uint32_t place)
-{
-	memmove(causes + place, causes + place + 1, (count - place - 1) * sizeof(*causes));
-}
-
 /* The place of the cause without which the score is best; `count` if none is better than *score, which else becomes that. */
 static uint32_t worst_cause(struct sn_grow_tree *tree, uint32_t count, double *score)
 {
 	uint32_t worst = count;
-	for (uint32_t place = tree->required; place < count; place++) {
-		memcpy(tree->others, tree->causes, count * sizeof(*tree->others));
-		leave_out(tree->others, count, place);
-		double without = score_of(tree, tree->others, count - 1);
-		if (without > *score + GAIN) {
-			*score = without;
+	score_without_each(tree, count);
+	for (uint32_t place = tree->required; !tree->failed && place < count; place++)
+		if (tree->scores[place] > *score + GAIN) {
+			*score = tree->scores[place];
 			worst = place;
 		}
-	}
 	return worst;
 }
 

@@ -19,6 +19,7 @@ struct sn_grow_tree {
 	size_t node_capacity, branch_capacity, kept_capacity;
 	uint32_t node_count, branch_count, kept_count;
 	uint32_t *causes, *others; /* room for all, twice */
+	double *scores;		   /* room for all */
 	uint32_t required;	   /* causes, which are never dropped */
 	bool failed;		   /* without memory; then what it answers means nothing */
 };

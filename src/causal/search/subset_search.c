@@ -8,19 +8,47 @@
 
 struct subset {
 	const struct sn_order_search *asked;
-	uint32_t count, *members; /* their numbers among all */
-	uint32_t *parents;	  /* room */
+	uint32_t count, *members;  /* their numbers among all */
+	uint32_t *parents, *added; /* room */
 	uint16_t *tiers;
 	uint64_t *forbidden, *required;
 };
+
+static const uint32_t *name(const struct subset *subset, const uint32_t *own, uint32_t count,
+			    uint32_t *among_all)
+{
+	for (uint32_t place = 0; place < count; place++)
+		among_all[place] = subset->members[own[place]];
+	return among_all;
+}
 
 static double score_of(void *context, uint32_t variable, const uint32_t *parents, uint32_t count)
 {
 	struct subset *subset = context;
 	const struct sn_score *score = &subset->asked->score;
-	for (uint32_t place = 0; place < count; place++)
-		subset->parents[place] = subset->members[parents[place]];
-	return score->of(score->context, subset->members[variable], subset->parents, count);
+	return score->of(score->context, subset->members[variable],
+			 name(subset, parents, count, subset->parents), count);
+}
+
+static int score_with_each(void *context, uint32_t variable, const uint32_t *parents,
+			   uint32_t count, const uint32_t *added, uint32_t added_count,
+			   double *scores)
+{
+	struct subset *subset = context;
+	const struct sn_score *score = &subset->asked->score;
+	return score->with_each(score->context, subset->members[variable],
+				name(subset, parents, count, subset->parents), count,
+				name(subset, added, added_count, subset->added), added_count,
+				scores);
+}
+
+static int score_without_each(void *context, uint32_t variable, const uint32_t *parents,
+			      uint32_t count, double *scores)
+{
+	struct subset *subset = context;
+	const struct sn_score *score = &subset->asked->score;
+	return score->without_each(score->context, subset->members[variable],
+				   name(subset, parents, count, subset->parents), count, scores);
 }
 
 static void copy_knowledge(const struct subset *subset, const struct sn_knowledge *all)
@@ -44,7 +72,8 @@ static int begin(struct subset *subset, const uint64_t *among)
 	uint32_t all = subset->asked->count;
 	subset->members = malloc((all + 1) * sizeof(*subset->members));
 	subset->parents = malloc((all + 1) * sizeof(*subset->parents));
-	if (!subset->members || !subset->parents)
+	subset->added = malloc((all + 1) * sizeof(*subset->added));
+	if (!subset->members || !subset->parents || !subset->added)
 		return SN_ERR_MEMORY;
 	for (uint32_t variable = 0; variable < all; variable++)
 		if (sn_bits_has(among, variable))
@@ -67,7 +96,9 @@ static int search(struct subset *subset, struct sn_pdag *graph, double *score)
 					 subset->required};
 	struct sn_pdag found;
 	own.count = subset->count;
-	own.score = (struct sn_score){score_of, subset};
+	own.score = (struct sn_score){
+	    score_of, subset, subset->asked->score.with_each ? score_with_each : NULL,
+	    subset->asked->score.without_each ? score_without_each : NULL};
 	own.knowledge = &knowledge;
 	int result = sn_pdag_init(&found, subset->count);
 	result = result ? result : sn_order_search(&own, &found, score);
@@ -92,6 +123,7 @@ int sn_subset_search(const struct sn_order_search *asked, const uint64_t *among,
 			*score += asked->score.of(asked->score.context, variable, &none, 0);
 	free(subset.members);
 	free(subset.parents);
+	free(subset.added);
 	free(subset.tiers);
 	free(subset.forbidden);
 	free(subset.required);
