@@ -37,12 +37,22 @@ KINDS = {
     "spoiled": (10, 1000, "normal", "linear", "spoiled"),
     "categories": (10, 1000, "normal", "linear", "categories"),
     "more variables than rows": (100, 60, "normal", "linear", ""),
+    "runs": (10, 1000, "normal", "linear", "runs"),
+    "runs, taken as independent": (10, 1000, "normal", "linear", "runs untold"),
     "independent": (20, 1000, "normal", "none", ""),
+    "independent, runs": (10, 1000, "normal", "none", "runs"),
+    "independent, runs taken as independent": (10, 1000, "normal", "none", "runs untold"),
     "independent, 100 rows": (20, 100, "normal", "none", ""),
     "independent, heavy tails and ties": (20, 1000, "cauchy", "none", "ties"),
     "independent, more variables than rows": (100, 60, "normal", "none", ""),
 }
 PARENTS = 1.5  # of a variable, on average
+RUNS = 40
+OF_A_RUN = 0.9  # of the variance of what is drawn for every other column, where rows are of runs
+
+
+def run_of(rows):
+    return np.arange(rows) * RUNS // rows
 
 
 def simulate(kind, seed):
@@ -53,6 +63,8 @@ def simulate(kind, seed):
     for child in range(variables):
         drawn = {"normal": draw.normal, "laplace": draw.laplace, "exponential": lambda size: draw.exponential(size=size) - 1,
                  "cauchy": draw.standard_cauchy}[noise](size=rows)
+        if more.startswith("runs") and child % 2 == 0:
+            drawn = math.sqrt(OF_A_RUN) * draw.normal(size=RUNS)[run_of(rows)] + math.sqrt(1 - OF_A_RUN) * drawn
         if function != "none" and child:
             part = min(PARENTS * variables / (variables - 1) * 2 / variables, 1)
             for parent in np.flatnonzero(draw.random(child) < part):
@@ -69,7 +81,8 @@ def simulate(kind, seed):
     spoil(columns, values, more, draw)
     names = list(columns)
     draw.shuffle(names)
-    return {name: columns[name] for name in names}, arrows
+    columns = {name: columns[name] for name in names}
+    return columns | ({"run": list(map(str, run_of(rows)))} if more == "runs" else {}), arrows
 
 
 def spoil(columns, values, more, draw):
@@ -93,7 +106,7 @@ def run(columns, options, target):
         table = pathlib.Path(folder) / "table.csv"
         table.write_text(",".join(columns) + "\n" + "".join(",".join(row) + "\n" for row in zip(*columns.values(), strict=True)))
         done = subprocess.run([options.sonde, "causal", table, "--samples", str(options.samples), "--format", "json",
-                               *(["--target", target] if target else [])], capture_output=True, text=True, check=False)
+                               *(["--target", target] if target else []), *(["--cluster", "run"] if "run" in columns else [])], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
     return json.loads(done.stdout)

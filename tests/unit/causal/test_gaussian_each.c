@@ -6,8 +6,10 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
 enum { ROWS = 200, VARIABLES = 9, DIMENSIONS = 14 };
