@@ -73,7 +73,7 @@ int sn_clusters_init(struct sn_clusters *clusters, const double *values, const u
 	return 0;
 }
 
-/* Donner, "A review of inference procedures for the intraclass correlation coefficient in the one-way random effects model" (1986), section 2.1.
+/* Donner, "A review of inference procedures for the intraclass correlation coefficient in the one-way random effects model" (1986).
  * `sums` and `sizes` have room for a number of each cluster. */
 static double intraclass(const struct sn_clusters *clusters, const double *values, size_t rows,
 			 double *sums, double *sizes)

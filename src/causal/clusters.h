@@ -15,8 +15,8 @@
 /* How much less rows say; all zeroes: they are independent. */
 struct sn_design {
 	double rows; /* m */
-	const double *
-	    alike; /* of each dimension its intraclass correlation, 0 to 1; NULL: rows are independent */
+	/* Of each dimension its intraclass correlation, 0 to 1; NULL: rows are independent. */
+	const double *alike;
 };
 
 static inline double sn_design_effect(const struct sn_design *design, uint32_t a, uint32_t b)

@@ -3,9 +3,8 @@
  * Scores of sets that differ by one parent; see gaussian_score.h.
  *
  * With one more: what the parents explain of all dimensions at once is a row of numbers for each of their dimensions, so that a candidate costs
- * as many operations as there are parents, and not their square. Without one: what a regression loses by leaving out some columns follows from
- * its coefficients and the inverse of the columns' products (Seber and Lee, "Linear regression analysis", 2003, section 11.3), so that all of them
- * cost as much as one.
+ * as many operations as there are parents, and not their square. Without one: with the coefficients b of some columns, and their block P of the inverse
+ * of all columns' products, a regression leaves b' P^-1 b more without them, so that all of these cost as much as one.
  */
 #include "gaussian_score.h"
 
