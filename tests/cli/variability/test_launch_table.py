@@ -96,7 +96,16 @@ def same(found: str, expected: float) -> bool:
     return (math.isnan(value) and math.isnan(expected)) or value == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-def check_rows(rows: list[dict], target: str, kernels: list[Event], copies: list[Event], bins: set[int] | None) -> None:
+def neighbours(one: Event, kernels: list[Event], copies: list[Event]) -> tuple[Event | None, Event | None, int]:
+    """The launch before one on its stream, its copy, and how many run on other streams at its start."""
+    previous = max((other for other in kernels if other.stream == one.stream and other.start < one.start),
+                   key=lambda other: other.start, default=None)
+    running = [other for other in kernels if other.stream != one.stream and other.start <= one.start < other.end]
+    return previous, linked(one, previous, copies), len(running)
+
+
+def check_rows(rows: list[dict], target: str, kernels: list[Event], copies: list[Event], bins: set[int] | None, known: dict) -> None:
+    """`known`: the neighbours of each launch, as far as they were asked for."""
     begin = min(one.start for one in kernels)
     by_start: dict[tuple[int, str], Event] = {(one.start - begin, f"stream {one.stream}"): one for one in kernels}
     expected = list(by_start)
@@ -109,9 +118,9 @@ def check_rows(rows: list[dict], target: str, kernels: list[Event], copies: list
     links = 0
     for row in rows:
         one = by_start[int(row["start_ns"]), row["stream"]]
-        previous = max((other for other in kernels if other.stream == one.stream and other.start < one.start),
-                       key=lambda other: other.start, default=None)
-        copy = linked(one, previous, copies)
+        if (one.start, one.stream) not in known:
+            known[one.start, one.stream] = neighbours(one, kernels, copies)
+        previous, copy, running = known[one.start, one.stream]
         assert row["kernel"] == one.name and row["place"] == "device 0" and number(row["registers"]) == one.registers
         assert [row[key] for key in ("gridX", "gridY", "gridZ", "blockX", "shared_memory")] == ["4", "2", "1", "64", "0"]
         found = row["perf_variation" if target == "kernel_variability" else target]
@@ -119,8 +128,7 @@ def check_rows(rows: list[dict], target: str, kernels: list[Event], copies: list
         assert math.isnan(number(found)) if math.isnan(value) else number(found) == pytest.approx(value, rel=1e-6, abs=1e-9)
         assert same(row["since_previous_ns"], one.start - previous.start if previous else math.nan)
         assert same(row["gap_ns"], max(0, one.start - previous.end) if previous else math.nan)
-        running = [other for other in kernels if other.stream != one.stream and other.start <= one.start < other.end]
-        assert int(row["concurrent_kernels"]) == len(running)
+        assert int(row["concurrent_kernels"]) == running
         links += copy is not None
         assert number(row["copy_bytes"]) == copy.size if copy else row["copy_kind"] == "none" and not row["copy_bytes"]
         if copy:
@@ -137,14 +145,14 @@ def test_rows(sonde, tmp_path, count, options):
     """9,000 launches of a stream are more than a block of events has, so that some rows are first in theirs."""
     kernels, copies = made(5, count)
     trace = write(tmp_path, kernels, copies)
-    columns = {}
+    columns, known = {}, {}
     for target in ("duration_ns", "kernel_variability", "memory_stall", "exposed_copy_ns", "log_squared_residual"):
         result = sonde("variability", trace, "--features", tmp_path / "rows.csv", "--target", target, "--format", "json", *options)
         assert result.status == 0, result.err
         rows, answer = read(tmp_path / "rows.csv"), json.loads(result.out)
         assert len(rows) == answer["features"]["rows"]
         bins = {row["start_ns"] for row in answer["bins"] + answer["adjusted_bins"]} if options[0] == "--bin" else None
-        check_rows(rows, target, kernels, copies, bins)
+        check_rows(rows, target, kernels, copies, bins, known)
         columns[target] = set(rows[0])
     # a target is made of the linked copy's time, which explains it by definition
     assert "copy_ns" not in columns["memory_stall"] and "copy_rate" not in columns["exposed_copy_ns"]
