@@ -98,13 +98,13 @@ def test_text_and_many_columns(find):
     rows = len(table["run"])
     table["run"] = np.array([f"run {number}" for number in table["run"]])
     table["host"] = np.array(["one", "two", "three"])[random.integers(0, 3, 30)][np.repeat(np.arange(30), 40)]
-    table |= {f"of_run{number}": random.normal(size=30)[np.repeat(np.arange(30), 40)] + 0.3 * random.normal(size=rows) for number in range(150)}
-    table |= {f"noise{number}": random.normal(size=rows) for number in range(100)}
+    table |= {f"of_run{number}": random.normal(size=30)[np.repeat(np.arange(30), 40)] + 0.3 * random.normal(size=rows) for number in range(15)}
+    table |= {f"noise{number}": random.normal(size=rows) for number in range(220)}
     found = find(table, "--cluster", "run", "--samples", "30")
     assert [cause["cause"] for cause in found["causes"]] == ["size"]
     del table["run"]
     alone = find(table, "--samples", "30")
-    assert len(alone["causes"]) > 3, "the test has no false causes to be avoided"
+    assert len(alone["causes"]) > 2, "the test has no false causes to be avoided"
 
 
 @pytest.mark.parametrize(("options", "says"), [
