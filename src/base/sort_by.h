@@ -25,7 +25,8 @@
  *	result = sort_calls(&calls, count, NULL);
  *
  * The function replaces the array by another of `count` items and frees the old one. 0, or
- * SN_ERR_MEMORY, and then the array is as it was.
+ * SN_ERR_MEMORY, and then the array is as it was. sort_calls_with(&calls, &room, count, NULL) is
+ * for whoever keeps a second array of `count` items: it may exchange the two, and cannot fail.
  */
 #pragma once
 
@@ -78,14 +79,11 @@
 		memcpy(to + i, from + left, (middle - left) * sizeof(*to));                        \
 		memcpy(to + i + middle - left, from + right, (end - right) * sizeof(*to));         \
 	}                                                                                          \
-	static int name(__typeof__(type) **items, size_t count, of_type of)                        \
+	static void name##_with(__typeof__(type) **items, __typeof__(type) **room, size_t count,   \
+				of_type of)                                                        \
 	{                                                                                          \
-		size_t runs = count;                                                               \
-		__typeof__(type) *to = count ? malloc(count * sizeof(*to)) : NULL;                 \
-		if (count && !to)                                                                  \
-			return SN_ERR_MEMORY;                                                      \
-		while (runs > 1) {                                                                 \
-			__typeof__(type) *from = *items;                                           \
+		for (size_t runs = count; runs > 1;) {                                             \
+			__typeof__(type) *from = *items, *to = *room;                              \
 			runs = 0;                                                                  \
 			for (size_t first = 0, end; first < count; first = end, runs++) {          \
 				size_t middle = name##_run_end(from, first, count, of);            \
@@ -93,9 +91,17 @@
 				name##_merge(from, first, middle, end, to, of);                    \
 			}                                                                          \
 			*items = to;                                                               \
-			to = from;                                                                 \
+			*room = from;                                                              \
 		}                                                                                  \
-		free(to);                                                                          \
+	}                                                                                          \
+	__attribute__((unused)) static int name(__typeof__(type) **items, size_t count,            \
+						of_type of)                                        \
+	{                                                                                          \
+		__typeof__(type) *room = count ? malloc(count * sizeof(*room)) : NULL;             \
+		if (count && !room)                                                                \
+			return SN_ERR_MEMORY;                                                      \
+		name##_with(items, &room, count, of);                                              \
+		free(room);                                                                        \
 		return 0;                                                                          \
 	}                                                                                          \
 	_Static_assert(sizeof(type) > 0, "takes the semicolon")

@@ -5,7 +5,7 @@
 #include "base/pool.h"
 #include "base/progress/progress.h"
 #include "base/search.h"
-#include "vary.h"
+#include "window.h"
 
 #include <string.h>
 
@@ -42,6 +42,7 @@ static void release(struct sn_vary *vary)
 		free(worker->values);
 		free(worker->begins);
 		sn_parallel_free(worker->picture);
+		sn_vary_window_free_room(worker);
 	}
 	for (uint32_t i = 0; i < vary->cell_count; i++)
 		sn_value_counts_release(&vary->cells[i].durations);

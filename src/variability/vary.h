@@ -90,6 +90,7 @@ struct sn_vary_worker {
 	} cache[SN_VARY_CACHE];
 	struct sn_vary_held held[SN_VARY_CACHE]; /* by the number of the cell */
 	struct sn_parallel *picture;		 /* of its launches; NULL: not wanted */
+	struct sn_window_room *room; /* window.h: kept from window to window; NULL: none yet */
 	struct sn_error error;
 };
 

@@ -20,7 +20,8 @@ static int keep_launch(void *data, const struct sn_vary_launch *launch)
 				       .copy = SN_NO_COPY,
 				       .cell =
 					   sn_vary_find_cell(window->vary, window->worker, launch)};
-	return sn_vec_push(&window->launches, &window->launch_capacity, &window->launch_count, one);
+	struct sn_window_room *room = window->worker->room;
+	return sn_vec_push(&room->launches, &room->launch_capacity, &window->launch_count, one);
 }
 
 static int keep_copy(void *data, const struct sn_vary_copy *copy)
@@ -33,7 +34,8 @@ static int keep_copy(void *data, const struct sn_vary_copy *copy)
 				     copy->place,
 				     copy->profile,
 				     copy->direction};
-	return sn_vec_push(&window->copies, &window->copy_capacity, &window->copy_count, one);
+	struct sn_window_room *room = window->worker->room;
+	return sn_vec_push(&room->copies, &room->copy_capacity, &window->copy_count, one);
 }
 
 /* Each track is in order of start. */
@@ -42,6 +44,30 @@ SN_MERGE_SORT(sort_launches, struct sn_window_launch, const void *,
 		   ?: SN_ORDER_BY(b, a, start_ns, profile, track, end_ns)) < 0);
 SN_MERGE_SORT(sort_copies, struct sn_window_copy, const void *,
 	      SN_ORDER_BY(b, a, place, start_ns, profile, end_ns) < 0);
+
+/* Capacities are those of the smaller of two arrays that may have been exchanged. */
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static int sort_window(struct sn_vary_window *window)
+{
+	struct sn_window_room *room = window->worker->room;
+	if (sn_vec_reserve(&room->launches_to, &room->launch_to_capacity,
+			   window->launch_count + 1) ||
+	    sn_vec_reserve(&room->copies_to, &room->copy_to_capacity, window->copy_count + 1))
+		return SN_ERR_MEMORY;
+	sort_launches_with(&room->launches, &room->launches_to, window->launch_count, NULL);
+	sort_copies_with(&room->copies, &room->copies_to, window->copy_count, NULL);
+	room->launch_capacity = room->launch_to_capacity =
+	    least(room->launch_capacity, room->launch_to_capacity);
+	room->copy_capacity = room->copy_to_capacity =
+	    least(room->copy_capacity, room->copy_to_capacity);
+	window->launches = room->launches;
+	window->copies = room->copies;
+	return 0;
+}
 
 static int read_window(struct sn_vary_window *window)
 {
@@ -61,12 +87,7 @@ static int read_window(struct sn_vary_window *window)
 		result = sn_vary_read_track(&window->worker->reader, source, source->tracks[t],
 					    &reading, &window->worker->error);
 	}
-	result = result ?: sort_launches(&window->launches, window->launch_count, NULL);
-	result = result ?: sort_copies(&window->copies, window->copy_count, NULL);
-	/* sorted they are in arrays of their size */
-	window->launch_capacity = window->launch_count;
-	window->copy_capacity = window->copy_count;
-	return result;
+	return result ?: sort_window(window);
 }
 
 /* ---- what was beside a launch ---- */
@@ -124,7 +145,7 @@ static uint32_t linked_copy(const struct sweep *sweep, const struct sn_vary_wind
 static int pass_launch(struct sweep *sweep, struct sn_vary_window *window, size_t number,
 		       size_t *next_copy, uint32_t place)
 {
-	struct sn_window_launch *launch = window->launches + number;
+	struct sn_window_launch *launch = window->worker->room->launches + number;
 	uint32_t previous = sweep->last_launch[launch->profile];
 	size_t kept = 0;
 	for (size_t i = 0; i < sweep->running_count; i++)
@@ -216,6 +237,10 @@ int sn_vary_window_read(struct sn_vary_window *window, struct sn_vary *vary,
 					  .detail = detail,
 					  .from_ns = (int64_t)part->from_ns,
 					  .to_ns = (int64_t)part->to_ns};
+	if (!worker->room)
+		worker->room = calloc(1, sizeof(*worker->room));
+	if (!worker->room)
+		return SN_ERR_MEMORY;
 	return source->start_ns == UINT64_MAX ? 0 : read_whole_window(window);
 }
 
@@ -229,9 +254,20 @@ int sn_vary_window_read_clocks(struct sn_vary_window *window)
 
 void sn_vary_window_release(struct sn_vary_window *window)
 {
-	free(window->launches);
-	free(window->copies);
 	free(window->clocks.items);
+}
+
+void sn_vary_window_free_room(struct sn_vary_worker *worker)
+{
+	struct sn_window_room *room = worker->room;
+	if (!room)
+		return;
+	free(room->launches);
+	free(room->launches_to);
+	free(room->copies);
+	free(room->copies_to);
+	free(room);
+	worker->room = NULL;
 }
 
 int sn_vary_window_cover(const struct sn_vary_window *window, size_t first,

@@ -29,6 +29,15 @@ struct sn_window_copy {
 	uint8_t direction;
 };
 
+/* Arrays of a worker, which has one window at a time: with those that they are sorted with. Without that each window would ask the system for memory
+ * and give it back, which all threads of a process do one after the other. */
+struct sn_window_room {
+	struct sn_window_launch *launches, *launches_to;
+	struct sn_window_copy *copies, *copies_to;
+	size_t launch_capacity, launch_to_capacity, copy_capacity, copy_to_capacity;
+};
+void sn_vary_window_free_room(struct sn_vary_worker *worker);
+
 struct sn_vary_window {
 	struct sn_vary *vary;
 	struct sn_vary_worker *worker;
@@ -36,9 +45,10 @@ struct sn_vary_window {
 	enum sn_vary_detail detail;
 	int64_t from_ns, to_ns; /* launches that are asked for begin here; to_ns is not of it */
 	int64_t read_from_ns, read_to_ns;
-	struct sn_window_launch *launches; /* also some that begin before or after */
-	struct sn_window_copy *copies;
-	size_t launch_count, launch_capacity, copy_count, copy_capacity;
+	/* The worker's; also some that begin before or after. */
+	const struct sn_window_launch *launches;
+	const struct sn_window_copy *copies;
+	size_t launch_count, copy_count;
 	struct sn_clock_values clocks; /* after sn_vary_window_read_clocks */
 };
 
