@@ -12,11 +12,6 @@
 /* Categories of a column that are told apart; the rest is one. */
 #define LEVELS_KEPT 12u
 
-/* The column of the stretch of time that a launch is of. */
-#define STRETCH		"stretch"
-/* Fewer rows are too few to tell how alike those of a stretch are. */
-#define STRETCHED_LEAST 400u
-
 /* ---- the table ---- */
 
 SN_SORT_BY(sort_levels, uint32_t, const size_t *, SN_ORDER(of[*b], of[*a]) ?: SN_ORDER(*a, *b));
@@ -85,25 +80,11 @@ static size_t choose_rows(const struct sn_feature_column *target, size_t count, 
 	return SN_CAUSES_ROWS;
 }
 
-/* The number of stretches of rows that follow each other: as many as there are rows in one. Neighbours in time are alike for many reasons. */
-static int add_stretches(struct sn_causal_table *table)
-{
-	struct sn_causal_column *column = &table->columns[table->column_count++];
-	size_t rows = table->row_count, count = (size_t)sqrt((double)rows);
-	*column = (struct sn_causal_column){.name = STRETCH,
-					    .values = malloc((rows + 1) * sizeof(double))};
-	if (!column->values)
-		return SN_ERR_MEMORY;
-	for (size_t row = 0; row < rows; row++)
-		column->values[row] = (double)(row * count / rows);
-	return 0;
-}
-
 static int make_table(struct sn_causal_table *table, const struct sn_launch_features *features,
 		      enum sn_feature target)
 {
 	size_t *rows = malloc((features->row_count + 1) * sizeof(*rows));
-	table->columns = calloc(features->column_count + 2u, sizeof(*table->columns));
+	table->columns = calloc(features->column_count + 1, sizeof(*table->columns));
 	int result = rows && table->columns ? 0 : SN_ERR_MEMORY;
 	if (!result)
 		table->row_count =
@@ -112,8 +93,6 @@ static int make_table(struct sn_causal_table *table, const struct sn_launch_feat
 		if (sn_feature_is_beside((enum sn_feature)number, target))
 			result = add_column(table, rows, &features->columns[number]);
 	free(rows);
-	if (!result && table->row_count >= STRETCHED_LEAST)
-		result = add_stretches(table);
 	return result;
 }
 
@@ -156,8 +135,6 @@ static int make_prior(struct sn_variability_causes *causes, struct sn_error *err
 {
 	int result =
 	    sn_prior_init(&causes->prior, &causes->table, sn_feature_name(causes->target), error);
-	if (!result && sn_causal_table_find(&causes->table, STRETCH) != UINT32_MAX)
-		result = sn_prior_set_cluster(&causes->prior, STRETCH, error);
 	if (!result)
 		set_tiers(&causes->prior);
 	return result;
