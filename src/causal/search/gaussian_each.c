@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
+#include "base/wide.h"
 #include "causal/cholesky.h"
 
 #include <math.h>
@@ -30,10 +31,16 @@ static double product(const double *a, const double *b, size_t stride, uint32_t 
 	return sum;
 }
 
-static void subtract(double *from, double part, const double *row, uint32_t count)
+SN_WIDE static void subtract(double *from, double part, const double *row, uint32_t count)
 {
 	for (uint32_t place = 0; place < count; place++)
 		from[place] -= part * row[place];
+}
+
+SN_WIDE static void subtract_squares(double *from, const double *row, uint32_t count)
+{
+	for (uint32_t place = 0; place < count; place++)
+		from[place] -= row[place] * row[place];
 }
 
 /* ---- with one more ---- */
@@ -116,8 +123,7 @@ static int leave(struct left_over *left, uint32_t largest)
 		       all * sizeof(double));
 	for (uint32_t parent = 0; parent < left->parents; parent++) {
 		const double *row = score->rows_of_all.items + (size_t)parent * all;
-		for (uint32_t dimension = 0; dimension < all; dimension++)
-			left->variances[dimension] -= row[dimension] * row[dimension];
+		subtract_squares(left->variances, row, all);
 		for (uint32_t place = 0; place < own; place++)
 			subtract(left->with + (size_t)place * all,
 				 row[score->first[left->variable] + place], row, all);
