@@ -117,8 +117,8 @@ struct sonde_target_cause {
 	double change, change_low, change_high;
 };
 
-/* What was set from outside (the first tier): its effect on the target is known, whether or not the
- * graph has a way. */
+/* What was set from outside (the first tier) and is compared: its effect on the target is known,
+ * whether or not the graph has a way. */
 struct sonde_main_effect {
 	const char *column;	    /* its name, owned by the table */
 	double frequency;	    /* part of the samples that have a way to the target */

@@ -85,7 +85,7 @@ static int prepare(struct sn_causal *causal, const struct sn_prior *prior,
 		       : sn_fail_memory(error);
 }
 
-/* What the graph is held against: of one process, as it is done soon. */
+/* The second opinion and the baselines, which take little time: rank 0 computes them alone. */
 static int compare(struct sn_causal *causal, const struct sn_prior *prior, unsigned threads)
 {
 	int result =

@@ -79,6 +79,8 @@ static double intraclass(const struct sn_clusters *clusters, const double *value
 			 double *sums, double *sizes)
 {
 	double count = clusters->count, all = (double)rows, between = 0;
+	if (clusters->count < 2 || clusters->count == rows)
+		return 0;
 	for (uint32_t cluster = 0; cluster < clusters->count; cluster++)
 		sums[cluster] = sizes[cluster] = 0;
 	for (size_t row = 0; row < rows; row++) {
@@ -87,8 +89,6 @@ static double intraclass(const struct sn_clusters *clusters, const double *value
 	}
 	for (uint32_t cluster = 0; cluster < clusters->count; cluster++)
 		between += sums[cluster] * sums[cluster] / sizes[cluster];
-	if (clusters->count < 2 || clusters->count == rows)
-		return 0;
 	double usual = (all - clusters->design.rows) / (count - 1);
 	double of_clusters = between / (count - 1), within = (1 - between) / (all - count);
 	double alike = (of_clusters - within) / (of_clusters + (usual - 1) * within);

@@ -45,6 +45,14 @@ int sn_row_sample_times(uint32_t **times, const struct sn_prepared *prepared, ui
 	return has_failed ? SN_ERR_MEMORY : 0;
 }
 
+size_t sn_row_sample_count(const uint32_t *times, size_t rows)
+{
+	size_t count = 0;
+	for (size_t row = 0; row < rows; row++)
+		count += times ? times[row] : 1;
+	return count;
+}
+
 static int weigh(struct sn_row_sample *sample)
 {
 	const struct sn_prepared *prepared = sample->prepared;
@@ -83,7 +91,8 @@ static int begin_gaussian(struct sn_row_sample *sample)
 {
 	const struct sn_prepared *prepared = sample->prepared;
 	int result = sn_gaussian_score_init(&sample->gaussian, sample->correlations,
-					    prepared->first, prepared->count, prepared->rows);
+					    prepared->first, prepared->count,
+					    sn_row_sample_count(sample->times, prepared->rows));
 	sample->gaussian.penalty = sn_prepared_penalty(prepared);
 	sample->gaussian.design = prepared->clusters.design;
 	sample->score =

@@ -15,7 +15,7 @@ struct sn_row_sample {
 	struct sn_discrete_score discrete;
 	struct sn_gaussian_score gaussian;
 	struct sn_score
-	    score; /* BDeu where all are categories, else the extended information criterion */
+	    score; /* BDeu where all are categories and rows independent, else the extended information criterion */
 };
 
 /* Sample `number` of a seed; 0 is all rows. The prepared table must live, and the sample stay where it is, as long. 0 or SN_ERR_MEMORY; release
@@ -26,4 +26,6 @@ int sn_row_sample_draw(struct sn_row_sample *sample, const struct sn_prepared *p
  * SN_ERR_MEMORY. */
 int sn_row_sample_times(uint32_t **times, const struct sn_prepared *prepared, uint64_t seed,
 			size_t number);
+/* So many rows a sample has: as many as there are, unless whole clusters were drawn. `times` may be NULL. */
+size_t sn_row_sample_count(const uint32_t *times, size_t rows);
 void sn_row_sample_release(struct sn_row_sample *sample);

@@ -29,8 +29,8 @@ struct sn_window_copy {
 	uint8_t direction;
 };
 
-/* Arrays of a worker, which has one window at a time: with those that they are sorted with. Without that each window would ask the system for memory
- * and give it back, which all threads of a process do one after the other. */
+/* A worker keeps its arrays, and the second ones that sorting needs, from window to window. Else each window would allocate and free them, some 33 MB
+ * twice, which the kernel does for one thread of a process at a time. */
 struct sn_window_room {
 	struct sn_window_launch *launches, *launches_to;
 	struct sn_window_copy *copies, *copies_to;

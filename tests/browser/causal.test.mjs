@@ -286,6 +286,20 @@ test('a page of one part alone', async () => {
 	}
 });
 
+test('bins that lie beside each other, and one behind a taller step, are marked', async () => {
+	const tall = { ...overTime, std_ns: deviations.map((_, i) => (i === 750 ? 2e5 : 1e5)) };
+	const near = [751, 751, 1200].map((step, i) => ({ start_ns: 1.7e18 + step * 2e7, end_ns: 1.7e18 + step * 2e7 + 1e7, variance: 1e10, rank: i + 1 }));
+	const { page, mishaps } = await open(browser, causesPage('near', { variability: { bins: near, over_time: tall } }));
+	assert.match(await page.textContent('#bins .remark'), /Marked: the 3 with the greatest variance, of which some lie beside each other\./);
+	const red = await page.$eval('#strip canvas', (canvas) => {
+		const { data } = canvas.getContext('2d').getImageData(0, 85, canvas.width, 1);
+		return Array.from({ length: canvas.width }, (_, x) => x).filter((x) => data[4 * x] > 150 && data[4 * x + 1] < 80).map((x) => Math.round((1500 * x) / canvas.width));
+	});
+	for (const step of [751, 1200]) assert.ok(red.some((one) => Math.abs(one - step) <= 2), `${step} of ${red}`);
+	assert.deepEqual(mishaps, []);
+	await page.close();
+});
+
 test('a picture of another graph is refused', async () => {
 	const path = causesPage('other', { graph, nodes, arrows: [...graph.edges].reverse() });
 	const page = await browser.newPage();

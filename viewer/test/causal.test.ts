@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Axis, Causes, Edge, Graph, OverTime, Parallel, TimeBin } from '../src/format/causal.ts';
 import { decodeCauses } from '../src/format/causal.ts';
-import { edgeName, factsOf, formatEffect, relatedEdges, sheetsOf, stepOf, stripOf, topBins } from '../src/logic/causes.ts';
+import { edgeName, factsOf, formatEffect, pixelsOf, relatedEdges, sheetsOf, stepOf, stripOf, topBins } from '../src/logic/causes.ts';
 import { bandsOfAll, bandsOfBrush, binAt, brushBetween, brushText, darkness, densityOf, labelsOf, stretchOfBins, stretchOfBrush } from '../src/logic/parallel.ts';
 
 const plain = (text: string): string => text.replace(/[\u2009\u202f\u00a0]/g, ' ');
@@ -103,6 +103,11 @@ test('a strip keeps the step that varies most at each place', () => {
 	assert.deepEqual([wide.columns[569], wide.columns[570], wide.columns[579], wide.columns[580]], [56, 57, 57, 58]);
 	assert.deepEqual([wide.columns[439], wide.columns[440], wide.columns[449], wide.columns[450]], [43, null, null, 45]);
 	assert.equal(stripOf({ ...overTime, target_std: overTime.std_ns.map(() => 7) }, 10).most, 7);
+});
+
+test('a step has at least a pixel, and all of them have all pixels', () => {
+	assert.deepEqual([pixelsOf(0, 3, 10), pixelsOf(1, 3, 10), pixelsOf(2, 3, 10)], [[0, 3], [3, 6], [6, 10]]);
+	assert.deepEqual([pixelsOf(4, 10, 3), pixelsOf(9, 10, 3)], [[1, 2], [2, 3]]);
 });
 
 test('a bin lies in the step of its middle, and the first five are marked', () => {

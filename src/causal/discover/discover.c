@@ -177,7 +177,7 @@ static int collect_totals(struct sn_discovery *discovery, const struct sn_discov
 		if (total.frequency >= SN_FREQUENT)
 			result = sn_vec_push(&discovery->totals, &capacity, &discovery->total_count,
 					     total);
-		if (!result && is_set && is_set[from])
+		if (!result && is_set && is_set[from] && from != discovering->options->target)
 			result = sn_vec_push(&discovery->main_effects, &main_capacity,
 					     &discovery->main_effect_count,
 					     total_of(discovering, from, false, room));

@@ -131,7 +131,8 @@ static struct sn_measured_effect measure_total(const struct sn_discovering *disc
 	const struct sn_prepared *prepared = discovering->prepared;
 	uint32_t held = choose_causes(measuring, from, UINT32_MAX);
 	struct sn_measured_effect measured = regress(measuring, held, from, target);
-	if (discovering->levels[from] && prepared->is_ordered[target])
+	/* the correction for chance takes rows as independent */
+	if (discovering->levels[from] && prepared->is_ordered[target] && !prepared->clusters.of)
 		measured.share =
 		    sn_levels_share(discovering->levels[from], discovering->level_counts[from],
 				    prepared->values + prepared->first[target] * prepared->rows,

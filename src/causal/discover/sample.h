@@ -38,7 +38,7 @@ struct sn_discovering {
 
 /* Finds sample `number` of the context, a struct sn_discovering, as sn_pool_work. 0 or SN_ERR_MEMORY. */
 int sn_graph_sample_work(void *context, unsigned worker, size_t number);
-/* How long that takes, beside the others. */
+/* Its cost, in a unit that all samples share. */
 uint64_t sn_graph_sample_weight(const void *context, size_t number);
 void sn_graph_sample_release(struct sn_graph_sample *sample);
 

@@ -8,6 +8,7 @@
 #include "causal/correlations.h"
 #include "causal/independence/blocks.h"
 #include "causal/normal.h"
+#include "causal/row_sample.h"
 #include "causal/search/gaussian_score.h"
 #include "causal/significance.h"
 
@@ -191,7 +192,7 @@ static double block_gain(const struct choosing *choosing, const struct model *mo
 	return choosing->rows / 2 * sum;
 }
 
-/* Of the dimensions of two variables, each as often as the criterion counts it. */
+/* The design effects of all pairs of a dimension of one and of the other variable. */
 static double pairs_of(const struct choosing *choosing, uint32_t a, uint32_t b)
 {
 	const uint32_t *first = choosing->first;
@@ -412,7 +413,7 @@ static int shrink(const struct choosing *choosing, struct model *model)
 	int result = copy_picks(choosing, model, first, &correlations, alike);
 	result = result ? result
 			: sn_gaussian_score_init(&score, correlations, first, model->pick_count + 1,
-						 choosing->of->prepared->rows);
+						 (size_t)choosing->rows);
 	score.penalty = choosing->penalty;
 	score.design = (struct sn_design){clusters->design.rows, clusters->of ? alike : NULL};
 	if (!result) {
@@ -459,7 +460,7 @@ static double block_probability(const struct choosing *choosing, uint32_t variab
 						  [low < own ? choosing->first[variable] + low
 							     : choosing->first[target] + low - own];
 		}
-	if (!sn_blocks_init(&blocks, correlations, first, 2, choosing->of->prepared->rows)) {
+	if (!sn_blocks_init(&blocks, correlations, first, 2, (size_t)choosing->rows)) {
 		struct sn_independence test = sn_blocks_test(&blocks);
 		blocks.design =
 		    (struct sn_design){clusters->design.rows, clusters->of ? alike : NULL};
@@ -624,7 +625,7 @@ int sn_neighbours_choose(const struct sn_neighbours *of, uint64_t *chosen)
 				    .first = prepared->first,
 				    .count = prepared->count,
 				    .dimensions = prepared->first[prepared->count],
-				    .rows = (double)prepared->rows,
+				    .rows = (double)sn_row_sample_count(of->times, prepared->rows),
 				    .penalty = sn_prepared_penalty(prepared)};
 	int result = begin(&choosing);
 	result = result ? result : choose(&choosing, chosen);

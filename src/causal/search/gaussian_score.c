@@ -47,7 +47,7 @@ static bool choose(struct sn_gaussian_score *score, uint32_t variable, uint32_t 
 	return true;
 }
 
-/* Of causes and the dimensions behind them, each as often as the criterion counts it. */
+/* The design effects of all pairs of a cause and a dimension behind the causes. */
 static double pairs_of(const struct sn_gaussian_score *score, uint32_t causes, uint32_t all)
 {
 	double pairs = 0;

@@ -159,7 +159,7 @@ int sn_variability_causes(struct sn_variability_causes *causes,
 							 .peers = peers},
 			   &causes->why);
 	causes->is_known = !result;
-	return result == SN_ERR_MEMORY ? sn_fail_memory(error) : 0;
+	return result == SN_ERR_MEMORY ? sn_fail_again(error, result, &causes->why) : 0;
 }
 
 void sn_variability_causes_release(struct sn_variability_causes *causes)

@@ -20,7 +20,8 @@ const char *sn_causal_shown_unit(const struct sn_causal_column *column)
 	for (size_t number = 0; !unit && number < sizeof(by_name) / sizeof(*by_name); number++)
 		if (ends_in(column->name, by_name[number].end))
 			unit = by_name[number].unit;
-	if (!unit || !*unit || strlen(unit) > SN_SHOWN_UNIT_MOST)
+	bool is_no_unit = !unit || !*unit || !strcmp(unit, "count") || !strcmp(unit, "id");
+	if (is_no_unit || strlen(unit) > SN_SHOWN_UNIT_MOST)
 		return "1";
 	return strcmp(unit, "byte") ? unit : "bytes";
 }

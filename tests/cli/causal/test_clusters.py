@@ -78,8 +78,28 @@ def test_intervals_are_those_of_runs(find):
     assert max(held["alone"]) <= tables - 4, held
 
 
+def test_the_share_of_a_runs_own_column_is_not_that_of_rows(find):
+    """Which says nothing: the runs of one tenth of its range are three, and have as much in common by chance."""
+    for seed in range(3):
+        main, = find(runs(seed), "--cluster", "run", "--tier", "clock", "--samples", "40")["main_effects"]
+        assert main["share"] < 0.2, main
+
+
+def test_runs_of_different_lengths(find):
+    """One run has nine of ten rows, and a third of the samples lacks it: these have as many rows as they have, and no edges by chance."""
+    run = np.concatenate([np.zeros(900, int), 1 + np.arange(100) % 19])
+    doubtful = 0
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        table = {"run": run, "time": random.normal(size=1000)} | {f"v{number}": random.normal(size=1000) for number in range(6)}
+        found = find(table, "--cluster", "run")
+        assert found["edges"] == []
+        doubtful += len(found["undetermined"])
+    assert doubtful <= 3, doubtful
+
+
 def test_each_row_by_itself_is_as_without(find):
-    """Clusters of one row are independent rows, also those that lack a value: the design has no effect, and only samples are others."""
+    """Clusters of one row are independent rows, also those that lack a value."""
     table = runs(9, effect=1, within=0.5)
     alone = find({name: values for name, values in table.items() if name != "run"})
     for single in (np.arange(len(table["run"])), np.full(len(table["run"]), "")):

@@ -76,6 +76,12 @@ def test_no_table_where_all_are_causes(find):
     assert TITLE not in text and len(found["main_effects"]) == 4
 
 
+def test_a_target_is_no_effect_of_its_own(sonde, tmp_path):
+    path = write(tmp_path / "t.csv", design())
+    found = json.loads(sonde("causal", path, "--target", "time", "--tier", "*", "--format", "json").out)
+    assert {one["column"] for one in found["main_effects"]} == {"large", "small", "kind", "none"}
+
+
 def test_none_without_a_tier_or_a_target(sonde, tmp_path):
     path = write(tmp_path / "t.csv", design())
     for options in (("--target", "time"), ("--tier", "large,small,kind,none")):

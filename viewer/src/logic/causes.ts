@@ -211,15 +211,21 @@ export function deviationsOf(overTime: OverTime): readonly (number | null)[] {
 	return overTime.target_std ?? overTime.std_ns;
 }
 
+/* Where a step of so many lies among the pixels of a strip: from, and up to but not including. */
+export function pixelsOf(step: number, steps: number, width: number): [from: number, to: number] {
+	const from = Math.floor((step * width) / steps);
+	return [from, Math.max(from + 1, Math.floor(((step + 1) * width) / steps))];
+}
+
 export function stripOf(overTime: OverTime, width: number): Strip {
 	const deviations = deviationsOf(overTime);
 	const columns: (number | null)[] = Array.from({ length: Math.max(1, width) }, () => null);
-	const at = (step: number): number => Math.floor((step * columns.length) / deviations.length);
 	let most = 0;
 	deviations.forEach((deviation, step) => {
 		if (deviation === null) return;
 		most = Math.max(most, deviation);
-		for (let x = at(step); x < Math.max(at(step) + 1, at(step + 1)); x++) {
+		const [from, to] = pixelsOf(step, deviations.length, columns.length);
+		for (let x = from; x < to; x++) {
 			const before = columns[x];
 			if (before === null || before === undefined || deviations[before]! < deviation) columns[x] = step;
 		}

@@ -2,7 +2,7 @@
 /* The bins over time: as tall as their standard deviation, those that vary most marked. */
 import { readPaint } from '../../canvas/theme.ts';
 import type { OverTime, TimeBin } from '../../format/causal.ts';
-import { deviationsOf, stepOf, stripOf, topBins } from '../../logic/causes.ts';
+import { deviationsOf, pixelsOf, stepOf, stripOf, topBins } from '../../logic/causes.ts';
 import type { Strip } from '../../logic/causes.ts';
 import { INK } from '../../logic/colour.ts';
 import { ticksOf } from '../../logic/tracks.ts';
@@ -35,7 +35,7 @@ export class BinsView implements CausesView {
 			h('h2', {}, 'Variation over time'), this.stage,
 			h('p', { class: 'remark' }, `${grouped(overTime.bins)} bins; height: standard deviation of ${what} in a bin, up to ${most}. ` +
 				(overTime.bins_each > 1 ? `Of each ${grouped(overTime.bins_each)} bins that follow each other the one that varies most is drawn. ` : '') +
-				(top.length > 0 ? `Marked: the ${top.length} with the greatest variance.` : '')));
+				(top.length > 0 ? `Marked: the ${top.length} with the greatest variance${this.top.size < top.length ? ', of which some lie beside each other' : ''}.` : '')));
 		this.listen();
 	}
 
@@ -67,18 +67,19 @@ export class BinsView implements CausesView {
 			const text = time > 0 ? formatTime(time) : '0';
 			if (x + context.measureText(text).width + 4 < width) context.fillText(text, x + 3, height - 5);
 		}
-		const labelled = new Set<TimeBin>();
+		const heightOf = (step: number): number => (most > 0 ? Math.max(1, (deviations[step]! / most) * PLOT) : 1);
+		context.fillStyle = paint.rest;
 		columns.forEach((step, x) => {
-			if (step === null) return;
-			const tall = most > 0 ? Math.max(1, (deviations[step]! / most) * PLOT) : 1;
-			const top = this.top.get(step);
-			context.fillStyle = top ? paint.hot : paint.rest;
-			context.fillRect(x, TOP + PLOT - tall, 1, tall);
-			if (!top || labelled.has(top)) return;
-			labelled.add(top);
-			context.fillStyle = paint.line;
-			context.fillText(String(top.rank), Math.min(x, width - 8), TOP + PLOT - tall - 4);
+			if (step !== null) context.fillRect(x, TOP + PLOT - heightOf(step), 1, heightOf(step));
 		});
+		/* marks are drawn over the rest: a taller step may lie at the same pixel */
+		for (const [step, bin] of this.top) {
+			const [from, to] = pixelsOf(step, deviations.length, columns.length);
+			context.fillStyle = paint.hot;
+			context.fillRect(from, TOP + PLOT - heightOf(step), to - from, heightOf(step));
+			context.fillStyle = paint.line;
+			context.fillText(String(bin.rank), Math.min(from, width - 8), TOP + PLOT - heightOf(step) - 4);
+		}
 		context.fillStyle = paint.line;
 		context.fillRect(0, TOP + PLOT, width, 1);
 	}
