@@ -22,7 +22,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = os.environ.get("SONDE_SOURCES", ROOT)
     program = tmp_path_factory.mktemp("comm") / "comm-known"
     subprocess.run([MPICC, "-std=gnu17", "-D_GNU_SOURCE", "-DPART_BYTES=8ul", "-g", "-I", f"{sources}/src", "-o", program,
-                    ROOT / "tests/workloads/formats/comm_known.c", f"{sources}/src/aggregate/comm_mpi.c", f"{sources}/src/format/writer/peers.c", f"{sources}/src/base/error.c", f"{sources}/src/base/utf8.c"], check=True)
+                    ROOT / "tests/workloads/formats/comm_known.c", f"{sources}/src/aggregate/comm_mpi.c", f"{sources}/src/base/peers/peers.c", f"{sources}/src/base/error.c", f"{sources}/src/base/utf8.c"], check=True)
     return program
 
 
