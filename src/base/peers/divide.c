@@ -85,7 +85,8 @@ static int spread_down(const struct sn_peers *peers, const struct sn_peers_mergi
 		merging->pack(merging->context, &bytes);
 	int result = sn_peers_spread(peers, &bytes, error);
 	if (!result && peers->rank()) {
-		merging->clear(merging->context);
+		if (merging->clear)
+			merging->clear(merging->context);
 		result = merging->add(merging->context, (struct sn_span){bytes.bytes, bytes.count});
 		result = sn_fail_code(error, result);
 	}

@@ -25,7 +25,7 @@ int sn_peers_run(const struct sn_peers *peers, unsigned threads, const struct sn
 struct sn_peers_merging {
 	void (*pack)(const void *context, struct sn_buffer *bytes);
 	int (*add)(void *context, struct sn_span bytes); /* 0 or a negative enum sn_err */
-	void (*clear)(void *context);
+	void (*clear)(void *context); /* NULL: what is added takes the place of what there is */
 	void *context;
 };
 

@@ -98,16 +98,11 @@ static int add(void *context, struct sn_span bytes)
 	return 0;
 }
 
-/* Causes are put in place of what there is. */
-static void clear(void *context)
-{
-}
-
 static int adjust_all(struct adjusting *adjusting, const struct sn_peers *peers, unsigned threads,
 		      struct sn_error *error)
 {
 	const struct sn_peers_work work = {adjusting->count, NULL, adjust, adjusting};
-	const struct sn_peers_merging merging = {pack, add, clear, adjusting};
+	const struct sn_peers_merging merging = {.pack = pack, .add = add, .context = adjusting};
 	bool has_room = adjusting->adjusted && adjusting->is_known;
 	int result = has_room ? sn_peers_run(peers, threads, &work) : SN_ERR_MEMORY;
 	result = sn_peers_agree(peers, sn_fail_code(error, result), error);
