@@ -155,6 +155,12 @@ static void say_clusters(const struct sn_causal *causal, struct sn_page *page)
 
 /* ---- tables ---- */
 
+/* What add_interval() fills, behind the share. */
+static const struct sn_column effects[] = {{"share", "share", "ratio"},
+					   {"effect", "effect", "1"},
+					   {"low", "from", "1"},
+					   {"high", "to", "1"}};
+
 static void add_interval(struct sn_sheet *sheet, const struct sn_effect *effect)
 {
 	sn_sheet_numbers(sheet, effect->value, effect->low, effect->high);
@@ -173,11 +179,7 @@ static void add_change_columns(struct sn_sheet *sheet, const char *unit)
 
 static void show_totals(const struct sn_causal *causal, struct sn_page *page)
 {
-	static const struct sn_column effects[] = {{"share", "share", "ratio"},
-						   {"effect", "effect", "1"},
-						   {"low", "from", "1"},
-						   {"high", "to", "1"}},
-				      last[] = {{"frequency", "found in", "ratio"},
+	static const struct sn_column last[] = {{"frequency", "found in", "ratio"},
 						{"cause", "cause", ""}};
 	const struct sn_discovery *found = &causal->found;
 	const struct sn_adjusted_cause *adjusted = causal->adjusted;
@@ -212,12 +214,8 @@ static void show_totals(const struct sn_causal *causal, struct sn_page *page)
 /* What was set from outside and is no cause: its effect is known all the same. */
 static void show_main_effects(const struct sn_causal *causal, struct sn_page *page)
 {
-	static const struct sn_column columns[] = {{"share", "share", "ratio"},
-						   {"effect", "effect", "1"},
-						   {"low", "from", "1"},
-						   {"high", "to", "1"},
-						   {"frequency", "found in", "ratio"},
-						   {"column", "column", ""}};
+	static const struct sn_column last[] = {{"frequency", "found in", "ratio"},
+						{"column", "column", ""}};
 	const struct sn_discovery *found = &causal->found;
 	struct sn_sheet *sheet = NULL;
 	for (uint32_t number = 0; number < found->main_effect_count; number++) {
@@ -225,10 +223,11 @@ static void show_main_effects(const struct sn_causal *causal, struct sn_page *pa
 		if (main->frequency >= SN_FREQUENT)
 			continue;
 		if (!sheet)
-			sheet =
-			    sn_page_table(page, "main_effects", columns,
+			sheet = sn_sheet_columns(
+			    sn_page_table(page, "main_effects", effects,
 					  "Set from outside, and no cause of %s in most samples",
-					  sn_causal_name(causal, causal->target));
+					  sn_causal_name(causal, causal->target)),
+			    last, 2);
 		sn_sheet_number(sheet, main->effect.share);
 		add_interval(sheet, &main->effect);
 		sn_sheet_number(sheet, main->frequency);
