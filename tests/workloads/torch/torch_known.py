@@ -223,8 +223,8 @@ def grows() -> float:
 def heavy() -> float:
     """Enough work for samples to fall everywhere."""
     torch.set_num_threads(1)
-    x = torch.randn(200, 500)
-    w = torch.randn(500, 500, requires_grad=True)
+    x = torch.randn(2000, 50)
+    w = torch.randn(50, 500, requires_grad=True)
     for _ in range(60):
         y = torch.tanh(x @ w)  # here: heavy forward
         y.logsumexp(1).sum().backward()
