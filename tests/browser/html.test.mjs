@@ -2,7 +2,7 @@
 /* The exported page in headless Chromium, beside what sonde report says of the same database. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { boxOf, clickBox, exportPage, makeDatabase, makeSample, open, pageTester, plain, rowsOf, startBrowser, stopBrowser } from './page.mjs';
+import { boxOf, clickBox, exportPage, makeDatabase, makeSample, open, pageTester, plain, rowsOf, settled, startBrowser, stopBrowser } from './page.mjs';
 
 let browser;
 let small;
@@ -167,7 +167,6 @@ pageTest('a click zooms, Escape goes back, the address keeps the zoom', () => sm
 	await page.keyboard.press('Escape');
 	assert.equal((await boxOf(page, path)).width, after.width);
 	await page.click('#reset');
-	await page.waitForTimeout(50);
 	assert.equal((await boxOf(page, path)).width, before.width);
 	assert.equal(new URL(page.url()).hash, '');
 });
@@ -273,6 +272,20 @@ pageTest('the browser\u2019s back and forward lead through the places looked at,
 	/* Escape is not led astray by where one was before. */
 	await page.keyboard.press('Escape');
 	assert.equal(await zoomed(), 0);
+});
+
+pageTest('Escape goes back from a zoom that is still under way', () => small, '', async (page) => {
+	const { width } = await boxOf(page, ['<module>']);
+	const zooms = await page.evaluate(() => {
+		const { app, graph } = window.sonde;
+		const press = () => document.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }));
+		app.zoomTo(graph.boxes[3][0].node);
+		const under = [graph.moving, app.state.zoom.length];
+		press();
+		return [...under, app.state.zoom.length];
+	});
+	assert.deepEqual(zooms, [true, 3, 0]);
+	assert.equal((await boxOf(page, ['<module>'])).width, width);
 });
 
 pageTest('a compiled computation lists the operations that it computes', () => makeSample('compiled'), '', async (page) => {
@@ -383,12 +396,12 @@ test('what is too narrow to draw is added up, and a click shows it', async () =>
 	await page.mouse.move(x, y);
 	assert.match(await page.textContent('.tooltip'), /60 narrow boxes/);
 	await page.mouse.click(x, y);
-	await page.waitForTimeout(100);
+	await settled(page);
 	assert.equal(await rest(), undefined);
 	const box = await page.evaluate(() => window.sonde.graph.boxes[6].filter((one) => one.rest === 0 && one.left >= 0).length);
 	assert.ok(box >= 10);
 	await page.keyboard.press('Escape');
-	await page.waitForTimeout(100);
+	await settled(page);
 	assert.equal((await rest()).count, 60);
 	assert.deepEqual(mishaps, []);
 });
@@ -417,7 +430,6 @@ test('a stack of 5,000 frames scrolls, and its end can be zoomed to', async () =
 		const { app, graph } = window.sonde;
 		app.zoomTo(graph.boxes.at(-1)[0].node);
 	});
-	await page.waitForTimeout(100);
 	const box = await boxOf(page, Array(5000).fill('recurse'));
 	const stage = await page.evaluate(() => document.querySelector('.stage').getBoundingClientRect().toJSON());
 	assert.ok(box.y > stage.top && box.y < stage.bottom);

@@ -104,8 +104,12 @@ export async function open(browser, path, hash = '') {
 	return { page, mishaps };
 }
 
+/* Until the picture lies as its state asks, however slow the machine is. */
+export const settled = (page) => page.waitForFunction(() => !window.sonde.graph.moving);
+
 /* Where the box of a node lies on the page; the node is found by names from below the root. */
-export function boxOf(page, names) {
+export async function boxOf(page, names) {
+	await settled(page);
 	return page.evaluate((path) => {
 		const { app, graph } = window.sonde;
 		const { tree } = app;
@@ -126,7 +130,7 @@ export function boxOf(page, names) {
 export async function clickBox(page, names) {
 	const box = await boxOf(page, names);
 	await page.mouse.click(box.x + Math.min(20, box.width / 2), box.y + 10);
-	await page.waitForTimeout(50);
+	await settled(page);
 }
 
 /* Text with ordinary spaces. */

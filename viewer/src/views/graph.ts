@@ -60,6 +60,8 @@ export class Graph implements View {
 	private hovered: Box | undefined;
 	private drag: { x: number; y: number; view: Stretch; top: number; moved: boolean } | undefined;
 	private motion = 0;
+	/* Where the motion leads. */
+	private bound: Stretch = this.view;
 	private fills: string[] = [];
 	private layers: string[] = [];
 	private active: Found | undefined;
@@ -115,7 +117,8 @@ export class Graph implements View {
 	/* True where the view was moved by hand and goes back to the zoomed box. */
 	settle(): boolean {
 		const target = viewOf(this.tree, this.zoomedNode);
-		if (target.from === this.view.from && target.to === this.view.to) return false;
+		const { from, to } = this.moving ? this.bound : this.view;
+		if (target.from === from && target.to === to) return false;
 		this.moveTo(target, this.scroller.scrollTop);
 		return true;
 	}
@@ -125,6 +128,10 @@ export class Graph implements View {
 		const at = this.selectedNode < 0 ? this.zoomedNode : this.selectedNode;
 		const next = this.selectedNode < 0 ? at : this.neighbour(at, key);
 		if (next >= 0) this.app.select(next);
+	}
+
+	get moving(): boolean {
+		return this.motion !== 0;
 	}
 
 	/* Boxes as drawn, for tests. */
@@ -171,7 +178,7 @@ export class Graph implements View {
 	}
 
 	private hover(event: PointerEvent): void {
-		if (this.motion) return;
+		if (this.moving) return;
 		const box = this.boxAt(event);
 		const other = box?.node !== this.hovered?.node || box?.rest !== this.hovered?.rest;
 		this.hovered = box;
@@ -354,6 +361,7 @@ export class Graph implements View {
 			if (t === 1) this.setContentRows(this.layout.rows.length);
 			this.draw();
 		};
+		this.bound = target;
 		this.motion = requestAnimationFrame(step);
 	}
 
@@ -368,7 +376,7 @@ export class Graph implements View {
 		if (node < 0) return;
 		const frame = this.tree.frameOf(node);
 		this.app.announce(`${nameOf(this.app.model.profile, frame)}, ${formatShare(this.tree.weight[node]!, this.tree.total)}`);
-		if (this.motion) return;
+		if (this.moving) return;
 		if (!this.findBox(node)) {
 			this.app.zoomTo(node);
 			return;
