@@ -57,7 +57,8 @@ static const char *take_frame(const struct reading *reading, const char *text,
 		return NULL;
 	place->file = copy(reading, text, (size_t)(line - text));
 	place->line = (uint32_t)strtoul(line + sizeof(number) - 1, &rest, 10);
-	if (!sn_text_begins(rest, function))
+	/* strtoul skips the ends of lines */
+	if (rest > end || !sn_text_begins(rest, function))
 		return NULL;
 	rest += sizeof(function) - 1;
 	place->function = copy(reading, rest, (size_t)(end - rest));

@@ -176,6 +176,14 @@ def test_calls_show_the_lines_they_came_from(made: Made) -> None:
     assert f"train.py:{at['softmax']} " in hottest
 
 
+def test_a_stack_whose_number_is_on_the_next_line(made: Made) -> None:
+    """It is passed over; the analysis had taken what follows for the rest of a line, and ended for want of memory."""
+    entry = made.entry()
+    entry["cache_linemap"].insert(0, (1, f'  File "{made.script}", line \n7, in step\n    y = 1\n'))
+    made.keep(entry)
+    assert made.run()["0_inference/cpp_fused_mul_1"]["line"] == made.lines["product"]
+
+
 def test_an_operation_on_several_lines_has_none(made: Made) -> None:
     """Even if one of them is that of the kernel's last operation, whose parts may have such names as well."""
     entry = made.entry()
