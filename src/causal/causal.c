@@ -53,7 +53,7 @@ static int choose(struct sn_causal *causal, const struct sn_prior *prior,
 	int result = know(causal, prior, options, is_set, error);
 	if (!result && causal->target != UINT32_MAX && dimensions > SN_SCREEN_ABOVE) {
 		result = sn_squares_add_of(&causal->prepared, causal->target);
-		result = result ? result : sn_prepared_measure(&causal->prepared);
+		result = result ? result : sn_prepared_stratify(&causal->prepared);
 		result = sn_fail_code(error, result);
 		if (!result)
 			result = sn_fail_code(error, sn_screen(&causal->prepared, options, chosen));
@@ -63,7 +63,7 @@ static int choose(struct sn_causal *causal, const struct sn_prior *prior,
 	if (!result)
 		result = sn_fail_code(error, sn_squares_add(&causal->prepared, SN_SCREEN_ABOVE));
 	if (!result)
-		result = sn_fail_code(error, sn_prepared_measure(&causal->prepared));
+		result = sn_fail_code(error, sn_prepared_stratify(&causal->prepared));
 	if (!result)
 		result = sn_fail_code(
 		    error, sn_non_normal_init(&causal->non_normal, &causal->prepared, prior->table,

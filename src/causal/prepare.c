@@ -45,6 +45,7 @@ void sn_prepared_release(struct sn_prepared *prepared)
 	free(prepared->values);
 	free(prepared->first);
 	free(prepared->left);
+	sn_strata_release(&prepared->strata);
 	sn_clusters_release(&prepared->clusters);
 	*prepared = (struct sn_prepared){0};
 }
@@ -534,15 +535,16 @@ int sn_prepared_keep(struct sn_prepared *prepared, const uint64_t *kept)
 	return 0;
 }
 
-int sn_prepared_measure(struct sn_prepared *prepared)
+int sn_prepared_stratify(struct sn_prepared *prepared)
 {
-	return sn_clusters_measure(&prepared->clusters, prepared->values,
-				   prepared->first[prepared->count], prepared->rows);
+	sn_strata_release(&prepared->strata);
+	return sn_strata_init(&prepared->strata, &prepared->clusters, prepared->values,
+			      prepared->first, prepared->count, prepared->rows);
 }
 
 double sn_prepared_penalty(const struct sn_prepared *prepared)
 {
-	return 1 + 2 * log(prepared->candidates) / log((double)prepared->rows);
+	return log(prepared->candidates);
 }
 
 uint32_t sn_prepared_find(const struct sn_prepared *prepared, uint32_t column)

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "clusters.h"
+#include "strata.h"
 #include "table.h"
 
 enum sn_left_out {
@@ -49,6 +49,7 @@ struct sn_prepared {
 	double *values;
 	uint32_t *first;
 	struct sn_clusters clusters;
+	struct sn_strata strata; /* of all dimensions */
 	struct sn_left_column *left;
 	uint32_t left_count;
 };
@@ -65,11 +66,11 @@ int sn_prepare(struct sn_prepared *prepared, const struct sn_causal_table *table
 	       const struct sn_prepare_options *options, struct sn_error *error);
 /* The variable of a column, or UINT32_MAX: it was left out. */
 uint32_t sn_prepared_find(const struct sn_prepared *prepared, uint32_t column);
-/* How alike dimensions are within clusters: to be asked for whenever these have changed. 0 or SN_ERR_MEMORY. */
-int sn_prepared_measure(struct sn_prepared *prepared);
+/* Makes the strata, which is to be asked for whenever dimensions have changed. 0 or SN_ERR_MEMORY. */
+int sn_prepared_stratify(struct sn_prepared *prepared);
 /* Leaves out the variables without a bit as screened ones. 0 or SN_ERR_MEMORY. */
 int sn_prepared_keep(struct sn_prepared *prepared, const uint64_t *kept);
-/* What to multiply the information criterion's penalty by: the extended criterion (Chen and Chen 2008, with gamma 1), since of more columns more are
+/* What the extended criterion (Chen and Chen 2008, with gamma 1) adds to the information criterion's penalty of an edge, since of more columns more are
  * alike by chance. */
 double sn_prepared_penalty(const struct sn_prepared *prepared);
 void sn_prepared_release(struct sn_prepared *prepared);

@@ -11,9 +11,14 @@ void sn_row_sample_release(struct sn_row_sample *sample)
 {
 	free(sample->weights);
 	free(sample->times);
+	for (uint32_t number = 0; number < SN_STRATA_MOST; number++) {
+		if (sample->strata[number].correlations != sample->correlations)
+			free(sample->strata[number].correlations);
+		sn_gaussian_score_release(&sample->strata[number].gaussian);
+	}
 	free(sample->correlations);
 	sn_discrete_score_release(&sample->discrete);
-	sn_gaussian_score_release(&sample->gaussian);
+	sn_sum_score_release(&sample->sum);
 	*sample = (struct sn_row_sample){0};
 }
 
@@ -45,14 +50,6 @@ int sn_row_sample_times(uint32_t **times, const struct sn_prepared *prepared, ui
 	return has_failed ? SN_ERR_MEMORY : 0;
 }
 
-size_t sn_row_sample_count(const uint32_t *times, size_t rows)
-{
-	size_t count = 0;
-	for (size_t row = 0; row < rows; row++)
-		count += times ? times[row] : 1;
-	return count;
-}
-
 static int weigh(struct sn_row_sample *sample)
 {
 	const struct sn_prepared *prepared = sample->prepared;
@@ -65,15 +62,42 @@ static int weigh(struct sn_row_sample *sample)
 	return 0;
 }
 
-static int correlate(struct sn_row_sample *sample)
+/* Of the rows of a table, or of a stratum's, which are drawn so often. */
+static int correlate(double **correlations, const double *values, uint32_t dimensions, size_t rows,
+		     const uint32_t *times)
+{
+	*correlations = malloc((size_t)dimensions * dimensions * sizeof(double) + 1);
+	return *correlations ? sn_correlations(values, dimensions, rows, times, *correlations)
+			     : SN_ERR_MEMORY;
+}
+
+static int correlate_stratum(struct sn_row_sample *sample, uint32_t number)
 {
 	const struct sn_prepared *prepared = sample->prepared;
-	uint32_t dimensions = prepared->first[prepared->count];
-	sample->correlations = malloc((size_t)dimensions * dimensions * sizeof(double) + 1);
-	if (!sample->correlations)
-		return SN_ERR_MEMORY;
-	return sn_correlations(prepared->values, dimensions, prepared->rows, sample->times,
-			       sample->correlations);
+	const struct sn_stratum *stratum = &prepared->strata.of[number];
+	struct sn_sampled_stratum *sampled = &sample->strata[number];
+	sampled->rows = sn_stratum_count(stratum, sample->times);
+	if (prepared->strata.are_shared) {
+		sampled->correlations = sample->correlations;
+		return 0;
+	}
+	uint32_t *times = sample->times ? sn_stratum_times(stratum, sample->times) : NULL;
+	int result = sample->times && !times
+			 ? SN_ERR_MEMORY
+			 : correlate(&sampled->correlations, stratum->values,
+				     stratum->first[prepared->count], stratum->rows, times);
+	free(times);
+	return result;
+}
+
+static int correlate_all(struct sn_row_sample *sample)
+{
+	const struct sn_prepared *prepared = sample->prepared;
+	int result = correlate(&sample->correlations, prepared->values,
+			       prepared->first[prepared->count], prepared->rows, sample->times);
+	for (uint32_t number = 0; !result && number < prepared->strata.count; number++)
+		result = correlate_stratum(sample, number);
+	return result;
 }
 
 static int begin_discrete(struct sn_row_sample *sample)
@@ -90,14 +114,23 @@ static int begin_discrete(struct sn_row_sample *sample)
 static int begin_gaussian(struct sn_row_sample *sample)
 {
 	const struct sn_prepared *prepared = sample->prepared;
-	int result = sn_gaussian_score_init(&sample->gaussian, sample->correlations,
-					    prepared->first, prepared->count,
-					    sn_row_sample_count(sample->times, prepared->rows));
-	sample->gaussian.penalty = sn_prepared_penalty(prepared);
-	sample->gaussian.design = prepared->clusters.design;
-	sample->score =
-	    (struct sn_score){sn_gaussian_score_of, &sample->gaussian, sn_gaussian_score_with_each,
-			      sn_gaussian_score_without_each};
+	int result = 0;
+	for (uint32_t number = 0; !result && number < prepared->strata.count; number++) {
+		const struct sn_stratum *stratum = &prepared->strata.of[number];
+		struct sn_sampled_stratum *sampled = &sample->strata[number];
+		struct sn_gaussian_score *score = &sampled->gaussian;
+		result = sn_gaussian_score_init(score, sampled->correlations, stratum->first,
+						prepared->count, sampled->rows);
+		/* the part for the number of columns once for each pair, whatever it varies by */
+		score->penalty_marked = score->penalty;
+		score->is_marked = stratum->varies_before;
+		score->penalty += sn_prepared_penalty(prepared);
+		sample->sum.of[number] =
+		    (struct sn_score){sn_gaussian_score_of, score, sn_gaussian_score_with_each,
+				      sn_gaussian_score_without_each};
+	}
+	sample->sum.count = prepared->strata.count;
+	sample->score = sn_sum_score(&sample->sum);
 	return result;
 }
 
@@ -106,7 +139,7 @@ int sn_row_sample_draw(struct sn_row_sample *sample, const struct sn_prepared *p
 {
 	*sample = (struct sn_row_sample){.prepared = prepared};
 	int result = number ? sn_row_sample_times(&sample->times, prepared, seed, number) : 0;
-	result = result ? result : correlate(sample);
+	result = result ? result : correlate_all(sample);
 	if (result)
 		return result;
 	return prepared->is_discrete ? begin_discrete(sample) : begin_gaussian(sample);

@@ -4,16 +4,25 @@
 
 #include "search/discrete_score.h"
 #include "search/gaussian_score.h"
+#include "search/sum_score.h"
 #include "prepare.h"
+
+/* A stratum of the rows that were drawn. */
+struct sn_sampled_stratum {
+	double *correlations; /* dimensions of the stratum x dimensions */
+	size_t rows;	      /* that say something in it */
+	struct sn_gaussian_score gaussian;
+};
 
 struct sn_row_sample {
 	const struct sn_prepared *prepared;
 	uint32_t *times;      /* how often each row is in it; NULL: once */
 	uint32_t *weights;    /* of each distinct row where all are categories, else NULL */
-	double *correlations; /* dimensions x dimensions */
+	double *correlations; /* of all that rows vary by; dimensions x dimensions */
+	struct sn_sampled_stratum strata[SN_STRATA_MOST];
 	struct sn_discrete_table table;
 	struct sn_discrete_score discrete;
-	struct sn_gaussian_score gaussian;
+	struct sn_sum_score sum;
 	struct sn_score
 	    score; /* BDeu where all are categories and rows independent, else the extended information criterion */
 };
@@ -26,6 +35,4 @@ int sn_row_sample_draw(struct sn_row_sample *sample, const struct sn_prepared *p
  * SN_ERR_MEMORY. */
 int sn_row_sample_times(uint32_t **times, const struct sn_prepared *prepared, uint64_t seed,
 			size_t number);
-/* So many rows a sample has: as many as there are, unless whole clusters were drawn. `times` may be NULL. */
-size_t sn_row_sample_count(const uint32_t *times, size_t rows);
 void sn_row_sample_release(struct sn_row_sample *sample);

@@ -16,7 +16,7 @@
 union tester {
 	struct sn_fisher fisher;
 	struct sn_contingency contingency;
-	struct sn_blocks blocks;
+	struct sn_blocks blocks[SN_STRATA_MOST];
 };
 
 enum kind { NUMBERS, CATEGORIES, MIXED };
@@ -25,7 +25,22 @@ static enum kind kind_of(const struct sn_prepared *prepared)
 {
 	if (prepared->is_discrete)
 		return CATEGORIES;
-	return prepared->first[prepared->count] == prepared->count ? NUMBERS : MIXED;
+	bool is_plain = prepared->first[prepared->count] == prepared->count;
+	return is_plain && prepared->strata.are_shared ? NUMBERS : MIXED;
+}
+
+static int begin_blocks(struct sn_blocks blocks[SN_STRATA_MOST], const struct sn_row_sample *rows)
+{
+	const struct sn_prepared *prepared = rows->prepared;
+	int result = 0;
+	for (uint32_t number = 0; !result && number < prepared->strata.count; number++) {
+		result = sn_blocks_init(&blocks[number], rows->strata[number].correlations,
+					prepared->strata.of[number].first, prepared->count,
+					rows->strata[number].rows);
+		if (number)
+			blocks[number - 1].also = &blocks[number];
+	}
+	return result;
 }
 
 static int begin(union tester *tester, enum kind kind, const struct sn_row_sample *rows,
@@ -36,17 +51,14 @@ static int begin(union tester *tester, enum kind kind, const struct sn_row_sampl
 	if (kind == NUMBERS) {
 		sn_fisher_init(&tester->fisher, rows->correlations, prepared->count,
 			       prepared->rows);
-		tester->fisher.design = prepared->clusters.design;
 		*test = sn_fisher_test(&tester->fisher);
 	} else if (kind == CATEGORIES) {
 		result = sn_contingency_init(&tester->contingency, &rows->table,
 					     SN_CONTINGENCY_CHI_SQUARE);
 		*test = sn_contingency_test(&tester->contingency);
 	} else {
-		result = sn_blocks_init(&tester->blocks, rows->correlations, prepared->first,
-					prepared->count, prepared->rows);
-		tester->blocks.design = prepared->clusters.design;
-		*test = sn_blocks_test(&tester->blocks);
+		result = begin_blocks(tester->blocks, rows);
+		*test = sn_blocks_test(tester->blocks);
 	}
 	return result;
 }
@@ -58,7 +70,8 @@ static void end(union tester *tester, enum kind kind)
 	else if (kind == CATEGORIES)
 		sn_contingency_release(&tester->contingency);
 	else
-		sn_blocks_release(&tester->blocks);
+		for (uint32_t number = 0; number < SN_STRATA_MOST; number++)
+			sn_blocks_release(&tester->blocks[number]);
 }
 
 static int ask(struct sn_pc *pc, const struct sn_row_sample *rows, union tester *testers,

@@ -34,15 +34,30 @@ static bool square(const double *rank, size_t rows, double *squared)
 	return 1 - explained * explained > LEAST_LEFT && sn_standardize(squared, rows);
 }
 
-/* How far from chance it is that a square goes with what its rank leaves of another dimension, as a normal deviate. */
-static double deviate(const double *rank, const double *squared, const double *other, size_t rows)
+/* What one dimension says, beside its rank, of another one. */
+struct asking {
+	const struct sn_prepared *prepared;
+	double *squared; /* of the dimension that is asked; room for the rows */
+	double *of_clusters; /* room for a number of each cluster */
+};
+
+/* How far from chance it is that a square goes with what its rank leaves of another dimension, as a normal deviate: of rows, or of clusters. */
+static double deviate(const struct asking *asking, const double *rank, const double *other)
 {
+	const struct sn_clusters *clusters = &asking->prepared->clusters;
+	size_t rows = asking->prepared->rows;
 	double explained = product(rank, other, rows), sum = 0, squares = 0;
+	memset(asking->of_clusters, 0, clusters->count * sizeof(*asking->of_clusters));
 	for (size_t row = 0; row < rows; row++) {
-		double both = squared[row] * (other[row] - explained * rank[row]);
+		double both = asking->squared[row] * (other[row] - explained * rank[row]);
 		sum += both;
-		squares += both * both;
+		if (clusters->of)
+			asking->of_clusters[clusters->of[row]] += both;
+		else
+			squares += both * both;
 	}
+	for (uint32_t cluster = 0; cluster < clusters->count; cluster++)
+		squares += asking->of_clusters[cluster] * asking->of_clusters[cluster];
 	return squares > 0 ? fabs(sum) / sqrt(squares) : 0;
 }
 
@@ -51,15 +66,15 @@ struct others {
 	uint32_t first, end;
 };
 
-static bool says_something(const struct sn_prepared *prepared, uint32_t variable,
-			   const struct others *others, const double *squared, double least)
+static bool says_something(const struct asking *asking, uint32_t variable,
+			   const struct others *others, double least)
 {
-	uint32_t own = prepared->first[variable];
-	const double *values = prepared->values;
-	size_t rows = prepared->rows;
+	uint32_t own = asking->prepared->first[variable];
+	const double *values = asking->prepared->values;
+	size_t rows = asking->prepared->rows;
 	for (uint32_t other = others->first; other < others->end; other++)
 		if (other != own &&
-		    deviate(values + own * rows, squared, values + other * rows, rows) > least)
+		    deviate(asking, values + own * rows, values + other * rows) > least)
 			return true;
 	return false;
 }
@@ -72,17 +87,17 @@ static bool may_have_square(const struct sn_prepared *prepared, uint32_t variabl
 }
 
 /* The variables whose square says something. Their number. */
-static uint32_t find(const struct sn_prepared *prepared, const struct others *others,
-		     double *squared, bool *has_square)
+static uint32_t find(const struct asking *asking, const struct others *others, bool *has_square)
 {
+	const struct sn_prepared *prepared = asking->prepared;
 	double pairs = (double)prepared->count * (others->end - others->first);
 	double least = sn_normal_quantile(1 - PROBABILITY / 2 / pairs);
 	uint32_t count = 0;
 	for (uint32_t variable = 0; variable < prepared->count; variable++) {
 		const double *rank = prepared->values + prepared->first[variable] * prepared->rows;
 		has_square[variable] = may_have_square(prepared, variable) &&
-				       square(rank, prepared->rows, squared) &&
-				       says_something(prepared, variable, others, squared, least);
+				       square(rank, prepared->rows, asking->squared) &&
+				       says_something(asking, variable, others, least);
 		count += has_square[variable];
 	}
 	return count;
@@ -111,13 +126,17 @@ static int insert(struct sn_prepared *prepared, const bool *has_square, uint32_t
 
 static int add(struct sn_prepared *prepared, const struct others *others, uint32_t most)
 {
-	double *squared = malloc(prepared->rows * sizeof(*squared) + 1);
+	size_t clusters = prepared->clusters.count;
+	struct asking asking = {.prepared = prepared,
+				.squared = malloc(prepared->rows * sizeof(double) + 1),
+				.of_clusters = malloc(clusters * sizeof(double) + 1)};
 	bool *has_square = malloc(prepared->count + 1);
-	int result = squared && has_square ? 0 : SN_ERR_MEMORY;
-	uint32_t count = result ? 0 : find(prepared, others, squared, has_square);
+	int result = asking.squared && asking.of_clusters && has_square ? 0 : SN_ERR_MEMORY;
+	uint32_t count = result ? 0 : find(&asking, others, has_square);
 	if (count && prepared->first[prepared->count] + count <= most)
 		result = insert(prepared, has_square, count);
-	free(squared);
+	free(asking.squared);
+	free(asking.of_clusters);
 	free(has_square);
 	return result;
 }

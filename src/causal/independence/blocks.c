@@ -56,45 +56,65 @@ static bool add(struct sn_blocks *blocks, uint32_t variable, uint32_t *count, st
 	return true;
 }
 
-/* So many independent rows would say as much. */
-static double rows_of(const struct sn_blocks *blocks, uint32_t a, uint32_t b)
+/* Of a test: about a chi-square number of so many degrees. */
+struct ratio {
+	double value, degrees;
+};
+
+/* False where nothing can be tested. */
+static bool measure(struct sn_blocks *blocks, uint32_t a, uint32_t b, const uint32_t *given,
+		    uint32_t count, struct ratio *ratio)
 {
-	const uint32_t *first = blocks->first;
-	double pairs = (double)(first[a + 1] - first[a]) * (first[b + 1] - first[b]);
-	return (double)blocks->rows * pairs /
-	       sn_design_sum(&blocks->design, first[a], first[a + 1], first[b], first[b + 1]);
+	uint32_t chosen = 0, held, ranks = 0;
+	struct left of_a, of_b, of_b_with_a, other;
+	for (uint32_t number = 0; number < count; number++) {
+		if (!add(blocks, given[number], &chosen, &other))
+			return false;
+		ranks += other.rank;
+	}
+	held = chosen;
+	if (!add(blocks, b, &chosen, &of_b))
+		return false;
+	chosen = held;
+	if (!add(blocks, a, &chosen, &of_a) || !add(blocks, b, &chosen, &of_b_with_a))
+		return false;
+	double rows = (double)blocks->rows - 1 - ranks - (of_a.rank + of_b.rank + 1) / 2.0;
+	if (!of_a.rank || !of_b.rank || rows < 1)
+		return false;
+	/* of dimensions that a determines next to nothing is left */
+	double nothing = log(SN_CHOLESKY_NOTHING) * (of_b.rank - of_b_with_a.rank);
+	ratio->value += rows * (of_b.logarithm - of_b_with_a.logarithm - nothing);
+	ratio->degrees += (double)of_a.rank * of_b.rank;
+	return true;
+}
+
+static bool varies(const struct sn_blocks *blocks, uint32_t variable)
+{
+	return blocks->first[variable] < blocks->first[variable + 1];
 }
 
 static double blocks_of(void *context, uint32_t a, uint32_t b, const uint32_t *given,
 			uint32_t count)
 {
-	struct sn_blocks *blocks = context;
-	uint32_t chosen = 0, held, ranks = 0;
-	struct left of_a, of_b, of_b_with_a, other;
-	for (uint32_t number = 0; number < count; number++) {
-		if (!add(blocks, given[number], &chosen, &other))
-			return SN_INDEPENDENCE_UNKNOWN;
-		ranks += other.rank;
-	}
-	held = chosen;
-	if (!add(blocks, b, &chosen, &of_b))
-		return SN_INDEPENDENCE_UNKNOWN;
-	chosen = held;
-	if (!add(blocks, a, &chosen, &of_a) || !add(blocks, b, &chosen, &of_b_with_a))
-		return SN_INDEPENDENCE_UNKNOWN;
-	double rows = rows_of(blocks, a, b) - 1 - ranks - (of_a.rank + of_b.rank + 1) / 2.0;
-	if (!of_a.rank || !of_b.rank || rows < 1)
-		return SN_INDEPENDENCE_UNKNOWN;
-	/* of dimensions that a determines next to nothing is left */
-	double nothing = log(SN_CHOLESKY_NOTHING) * (of_b.rank - of_b_with_a.rank);
-	return sn_chi_square_tail(rows * (of_b.logarithm - of_b_with_a.logarithm - nothing),
-				  (double)of_a.rank * of_b.rank);
+	bool vary_together = false, is_known = false;
+	struct ratio ratio = {0};
+	for (struct sn_blocks *blocks = context; blocks; blocks = blocks->also)
+		if (varies(blocks, a) && varies(blocks, b)) {
+			vary_together = true;
+			is_known |= measure(blocks, a, b, given, count, &ratio);
+		}
+	if (!vary_together)
+		return 1;
+	return is_known ? sn_chi_square_tail(ratio.value, ratio.degrees) : SN_INDEPENDENCE_UNKNOWN;
 }
 
 struct sn_independence sn_blocks_test(struct sn_blocks *blocks)
 {
-	return (struct sn_independence){
-	    .of = blocks_of,
-	    .given_most = (uint32_t)(blocks->rows < UINT32_MAX ? blocks->rows : UINT32_MAX),
-	    .context = blocks};
+	size_t rows = 0;
+	for (const struct sn_blocks *of = blocks; of; of = of->also)
+		rows = of->rows > rows ? of->rows : rows;
+	return (struct sn_independence){.of = blocks_of,
+					.given_most =
+					    (uint32_t)(rows < UINT32_MAX ? rows : UINT32_MAX),
+					.context = blocks};
 }

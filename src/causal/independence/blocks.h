@@ -7,10 +7,10 @@
  * Sources: the degenerate Gaussian of Andrews, Ramsey and Cooper, "Learning high-dimensional directed acyclic graphs with mixed data-types"
  * (2019); the factor is Bartlett's, "Further aspects of the theory of multiple regression" (1938), without which few rows give too
  * many dependences. Dimensions that others determine are not counted; where nothing is left of a or b, nothing is tested.
+ * The numbers of strata (causal/strata.h) and their degrees add up; variables that vary in none together are independent.
  */
 #pragma once
 
-#include "causal/clusters.h"
 #include "independence.h"
 
 struct sn_blocks {
@@ -19,13 +19,12 @@ struct sn_blocks {
 	const uint32_t
 	    *first; /* dimension of each variable, and behind the last one `dimensions` */
 	size_t rows;
-	struct sn_design
-	    design;	/* of the dimensions, by whose mean over a and b the rows are divided */
 	double *factor; /* room for a triangle */
 	uint32_t *chosen;
+	struct sn_blocks *also; /* of the same variables in another stratum, or NULL */
 };
 
-/* Of independent rows. The arrays must live as long. 0 or SN_ERR_MEMORY; release it in either case. */
+/* Of one stratum. The arrays must live as long. 0 or SN_ERR_MEMORY; release it in either case. */
 int sn_blocks_init(struct sn_blocks *blocks, const double *correlations, const uint32_t *first,
 		   uint32_t variables, size_t rows);
 void sn_blocks_release(struct sn_blocks *blocks);

@@ -177,12 +177,6 @@ static double least_square(const struct search *search, struct sn_fisher_node *n
 	return least;
 }
 
-/* So many independent rows would say as much. */
-static double rows_of(const struct sn_fisher *fisher, uint32_t a, uint32_t b)
-{
-	return (double)fisher->rows / sn_design_effect(&fisher->design, a, b);
-}
-
 /* -1 without memory. */
 static double search_all(struct sn_fisher *fisher, uint32_t a, uint32_t b, const uint32_t *among,
 			 uint32_t count, uint32_t size, double enough)
@@ -190,7 +184,7 @@ static double search_all(struct sn_fisher *fisher, uint32_t a, uint32_t b, const
 	const double *of_a = fisher->correlations + (size_t)a * fisher->variables;
 	const double *of_b = fisher->correlations + (size_t)b * fisher->variables;
 	struct search search = {fisher, among, enough};
-	if (rows_of(fisher, a, b) < size + 4 || of_a[a] <= SN_CHOLESKY_NOTHING ||
+	if (fisher->rows < (size_t)size + 4 || of_a[a] <= SN_CHOLESKY_NOTHING ||
 	    of_b[b] <= SN_CHOLESKY_NOTHING)
 		return INFINITY;
 	if (!size)
@@ -214,24 +208,28 @@ static double search_all(struct sn_fisher *fisher, uint32_t a, uint32_t b, const
 
 /* ---- probabilities ---- */
 
-static double probability_of(double rows, double square, uint32_t size)
+static double deviations(const struct sn_fisher *fisher, uint32_t size)
+{
+	return sqrt((double)(fisher->rows - size - 3));
+}
+
+static double probability_of(const struct sn_fisher *fisher, double square, uint32_t size)
 {
 	if (square < 0)
 		return SN_INDEPENDENCE_MEMORY;
 	if (isinf(square))
 		return SN_INDEPENDENCE_UNKNOWN;
-	return sn_normal_two_sided(sqrt(rows - size - 3) * atanh(fmin(sqrt(square), 1)));
+	return sn_normal_two_sided(deviations(fisher, size) * atanh(fmin(sqrt(square), 1)));
 }
 
 /* The square of the correlation whose probability is alpha, so that most tests need no logarithm. */
-static double critical_square(struct sn_fisher *fisher, double rows, uint32_t size, double alpha)
+static double critical_square(struct sn_fisher *fisher, uint32_t size, double alpha)
 {
-	if (fisher->size != size || fisher->alpha != alpha || fisher->critical_rows != rows) {
-		double least = rows < size + 4
+	if (fisher->size != size || fisher->alpha != alpha) {
+		double least = fisher->rows < (size_t)size + 4
 				   ? -1
-				   : tanh(sn_normal_quantile(alpha / 2) / sqrt(rows - size - 3));
+				   : tanh(sn_normal_quantile(alpha / 2) / deviations(fisher, size));
 		fisher->critical = least * least;
-		fisher->critical_rows = rows;
 		fisher->size = size;
 		fisher->alpha = alpha;
 	}
@@ -242,19 +240,18 @@ static double fisher_of(void *context, uint32_t a, uint32_t b, const uint32_t *g
 			uint32_t count)
 {
 	struct sn_fisher *fisher = context;
-	return probability_of(rows_of(fisher, a, b),
-			      search_all(fisher, a, b, given, count, count, -1), count);
+	return probability_of(fisher, search_all(fisher, a, b, given, count, count, -1), count);
 }
 
 static double fisher_most(void *context, uint32_t a, uint32_t b, const uint32_t *among,
 			  uint32_t count, uint32_t size, double alpha)
 {
 	struct sn_fisher *fisher = context;
-	double rows = rows_of(fisher, a, b), enough = critical_square(fisher, rows, size, alpha);
+	double enough = critical_square(fisher, size, alpha);
 	double square = search_all(fisher, a, b, among, count, size, enough);
 	if (square >= 0 && square <= enough)
 		return 1;
-	return probability_of(rows, square, size);
+	return probability_of(fisher, square, size);
 }
 
 struct sn_independence sn_fisher_test(struct sn_fisher *fisher)

@@ -9,7 +9,6 @@
  */
 #pragma once
 
-#include "causal/clusters.h"
 #include "independence.h"
 
 struct sn_fisher_node;
@@ -18,15 +17,14 @@ struct sn_fisher {
 	const double *correlations; /* variables x variables */
 	uint32_t variables;
 	size_t rows;
-	struct sn_design design; /* of the variables, by which the rows of each pair are divided */
 	/* What was asked last, and the square of the correlation that has that probability. */
-	double alpha, critical, critical_rows;
+	double alpha, critical;
 	uint32_t size;
 	struct sn_fisher_node *nodes; /* one for each held variable */
 	uint32_t node_count;
 };
 
-/* Of independent rows. The array must live as long. Costs no memory before a test. */
+/* Both arrays must live as long. Costs no memory before a test. */
 void sn_fisher_init(struct sn_fisher *fisher, const double *correlations, uint32_t variables,
 		    size_t rows);
 void sn_fisher_release(struct sn_fisher *fisher);

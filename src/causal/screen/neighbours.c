@@ -5,45 +5,42 @@
 #include "base/sort_by.h"
 #include "base/vec.h"
 #include "causal/cholesky.h"
-#include "causal/correlations.h"
 #include "causal/independence/blocks.h"
 #include "causal/normal.h"
-#include "causal/row_sample.h"
 #include "causal/search/gaussian_score.h"
+#include "causal/search/sum_score.h"
 #include "causal/significance.h"
+#include "part.h"
 
 #include <math.h>
 
 #define FALSE_RATE 0.05
 #define FIRST_MOST 24u	/* neighbours of the target */
 #define NEXT_MOST  8u	/* of each of these */
-#define HELD_MOST  128u /* dimensions of one model */
 #define LEAST_LEFT 1e-4 /* of a dimension's variance: below that, those held determine it */
 #define GAIN	   1e-9
 
 struct choosing {
 	const struct sn_neighbours *of;
-	const uint32_t *first; /* dimension of each variable */
-	uint32_t count, dimensions;
-	double rows, penalty;
-	const double *values; /* of the sample; value_rows for each dimension */
-	double *sampled;      /* the same, or NULL: they are the prepared ones */
-	size_t value_rows;
-	double **with_all; /* of each dimension its correlations with all, or NULL */
-	double **blocks;   /* memory of those */
-	size_t block_count, block_capacity;
-	double **inner; /* of each variable of several dimensions their correlations, else NULL */
-	double *small, *factor; /* room for the covariances of two variables */
+	uint32_t count;
+	struct sn_part parts[SN_STRATA_MOST];
+	uint32_t part_count;
+};
+
+/* What is known of a variable in one part. */
+struct view {
+	double *left; /* of each dimension's variance: what those held do not explain */
+	double *with; /* of each of the variable's dimensions its covariance with all, likewise */
+	double *held; /* rows of the factor: dimensions held x all */
+	size_t held_capacity;
+	uint32_t held_count;
 };
 
 /* The model of one variable. */
 struct model {
 	uint32_t variable;
-	double *left; /* of each dimension's variance: what those held do not explain */
-	double *with; /* of each of the variable's dimensions its covariance with all, likewise */
-	double *held; /* rows of the factor: dimensions held x all */
-	size_t held_capacity;
-	uint32_t held_count, pick_count, most;
+	struct view views[SN_STRATA_MOST];
+	uint32_t pick_count, most;
 	uint32_t first_most;  /* so many are picked among `is_first` alone, if there are any */
 	uint32_t first_count; /* of the picks */
 	bool *is_first;	      /* of each variable; or NULL */
@@ -52,136 +49,90 @@ struct model {
 	bool is_done;
 };
 
-static uint32_t size_of(const struct choosing *choosing, uint32_t variable)
-{
-	return choosing->first[variable + 1] - choosing->first[variable];
-}
-
-/* ---- correlations with all ---- */
-
-/* Makes those that are not there yet, by one product. */
 static int fetch(struct choosing *choosing, const uint32_t *variables, uint32_t count)
 {
-	uint32_t *missing = malloc((choosing->dimensions + 1) * sizeof(*missing)), found = 0;
-	if (!missing)
-		return SN_ERR_MEMORY;
-	/* a mark, so that none is asked for twice */
-	double mark;
-	for (uint32_t number = 0; number < count; number++)
-		for (uint32_t dimension = choosing->first[variables[number]];
-		     dimension < choosing->first[variables[number] + 1]; dimension++)
-			if (!choosing->with_all[dimension]) {
-				choosing->with_all[dimension] = &mark;
-				missing[found++] = dimension;
-			}
-	double *block =
-	    found ? malloc((size_t)found * choosing->dimensions * sizeof(*block)) : NULL;
-	int result = found && !block ? SN_ERR_MEMORY : 0;
-	for (uint32_t place = 0; place < found; place++)
-		choosing->with_all[missing[place]] =
-		    block ? block + (size_t)place * choosing->dimensions : NULL;
-	if (block && sn_vec_push(&choosing->blocks, &choosing->block_capacity,
-				 &choosing->block_count, block)) {
-		for (uint32_t place = 0; place < found; place++)
-			choosing->with_all[missing[place]] = NULL;
-		free(block);
-		block = NULL;
-		result = SN_ERR_MEMORY;
-	}
-	if (block)
-		result = sn_correlations_with(choosing->values, choosing->dimensions,
-					      choosing->value_rows, missing, found, block);
-	free(missing);
+	int result = 0;
+	for (uint32_t number = 0; !result && number < choosing->part_count; number++)
+		result = sn_part_fetch(&choosing->parts[number], variables, count);
 	return result;
-}
-
-static int make_inner(struct choosing *choosing)
-{
-	size_t rows = choosing->value_rows;
-	for (uint32_t variable = 0; variable < choosing->count; variable++) {
-		uint32_t size = size_of(choosing, variable);
-		if (size == 1)
-			continue;
-		double *inner = malloc((size_t)size * size * sizeof(*inner) + 1);
-		choosing->inner[variable] = inner;
-		if (!inner)
-			return SN_ERR_MEMORY;
-		if (sn_correlations(choosing->values + choosing->first[variable] * rows, size, rows,
-				    NULL, inner))
-			return SN_ERR_MEMORY;
-	}
-	return 0;
 }
 
 /* ---- one model ---- */
 
 static void end_model(struct model *model)
 {
-	free(model->left);
-	free(model->with);
-	free(model->held);
+	for (uint32_t number = 0; number < SN_STRATA_MOST; number++) {
+		free(model->views[number].left);
+		free(model->views[number].with);
+		free(model->views[number].held);
+	}
 	free(model->is_first);
 	*model = (struct model){0};
+}
+
+static int begin_view(const struct sn_part *part, struct view *view, uint32_t variable)
+{
+	uint32_t all = part->dimensions, size = sn_part_size(part, variable);
+	view->left = malloc((all + 1) * sizeof(*view->left));
+	view->with = malloc(((size_t)size * all + 1) * sizeof(*view->with));
+	if (!view->left || !view->with)
+		return SN_ERR_MEMORY;
+	for (uint32_t dimension = 0; dimension < all; dimension++)
+		view->left[dimension] = 1;
+	for (uint32_t own = 0; own < size; own++)
+		memcpy(view->with + (size_t)own * all, part->with_all[part->first[variable] + own],
+		       all * sizeof(*view->with));
+	return 0;
 }
 
 /* The variable's correlations with all have been made. */
 static int begin_model(const struct choosing *choosing, struct model *model, uint32_t variable,
 		       uint32_t most)
 {
-	uint32_t all = choosing->dimensions, size = size_of(choosing, variable);
+	int result = 0;
 	*model = (struct model){.variable = variable, .most = most};
-	model->left = malloc((all + 1) * sizeof(*model->left));
-	model->with = malloc(((size_t)size * all + 1) * sizeof(*model->with));
-	if (!model->left || !model->with)
-		return SN_ERR_MEMORY;
-	for (uint32_t dimension = 0; dimension < all; dimension++)
-		model->left[dimension] = 1;
-	for (uint32_t own = 0; own < size; own++)
-		memcpy(model->with + (size_t)own * all,
-		       choosing->with_all[choosing->first[variable] + own],
-		       all * sizeof(*model->with));
-	return 0;
+	for (uint32_t number = 0; !result && number < choosing->part_count; number++)
+		result = begin_view(&choosing->parts[number], &model->views[number], variable);
+	return result;
 }
 
 /* The covariance of two dimensions of one variable, without what those held explain. */
-static double left_between(const struct choosing *choosing, const struct model *model,
-			   uint32_t variable, uint32_t a, uint32_t b)
+static double left_between(const struct sn_part *part, const struct view *view, uint32_t variable,
+			   uint32_t a, uint32_t b)
 {
-	uint32_t size = size_of(choosing, variable), first = choosing->first[variable];
+	uint32_t size = sn_part_size(part, variable), first = part->first[variable];
 	if (a == b)
-		return model->left[first + a];
-	double sum = choosing->inner[variable][(size_t)a * size + b];
-	for (uint32_t held = 0; held < model->held_count; held++) {
-		const double *row = model->held + (size_t)held * choosing->dimensions + first;
+		return view->left[first + a];
+	double sum = part->inner[variable][(size_t)a * size + b];
+	for (uint32_t held = 0; held < view->held_count; held++) {
+		const double *row = view->held + (size_t)held * part->dimensions + first;
 		sum -= row[a] * row[b];
 	}
 	return sum;
 }
 
-/* What one variable adds to the logarithm of the likelihood, where either has several dimensions. */
-static double block_gain(const struct choosing *choosing, const struct model *model,
+/* What one variable adds to the logarithm of another one's likelihood, where either has several dimensions. */
+static double block_gain(const struct sn_part *part, const struct view *view, uint32_t of,
 			 uint32_t variable)
 {
-	uint32_t others = size_of(choosing, variable), own = size_of(choosing, model->variable);
-	uint32_t all = others + own, chosen[2 * HELD_MOST];
+	uint32_t others = sn_part_size(part, variable), own = sn_part_size(part, of);
+	uint32_t all = others + own, chosen[2 * SN_PART_HELD_MOST];
 	double sum = 0;
 	for (uint32_t a = 0; a < all; a++)
 		for (uint32_t b = 0; b <= a; b++) {
 			double value;
 			if (a < others)
-				value = left_between(choosing, model, variable, a, b);
+				value = left_between(part, view, variable, a, b);
 			else if (b >= others)
-				value = left_between(choosing, model, model->variable, a - others,
-						     b - others);
+				value = left_between(part, view, of, a - others, b - others);
 			else
-				value = model->with[(size_t)(a - others) * choosing->dimensions +
-						    choosing->first[variable] + b];
-			choosing->small[(size_t)a * all + b] =
-			    choosing->small[(size_t)b * all + a] = value;
+				value = view->with[(size_t)(a - others) * part->dimensions +
+						   part->first[variable] + b];
+			part->small[(size_t)a * all + b] = part->small[(size_t)b * all + a] = value;
 		}
 	for (uint32_t place = 0; place < all; place++)
 		chosen[place] = place;
-	struct sn_cholesky cholesky = {choosing->small, all, chosen, choosing->factor};
+	struct sn_cholesky cholesky = {part->small, all, chosen, part->factor};
 	for (uint32_t row = 0; row < all; row++) {
 		double left = sn_cholesky_add(&cholesky, row);
 		sum -= row < others ? 0 : log(left);
@@ -189,33 +140,35 @@ static double block_gain(const struct choosing *choosing, const struct model *mo
 	cholesky.chosen = chosen + others;
 	for (uint32_t row = 0; row < own; row++)
 		sum += log(sn_cholesky_add(&cholesky, row));
-	return choosing->rows / 2 * sum;
+	return part->rows / 2 * sum;
 }
 
-/* The design effects of all pairs of a dimension of one and of the other variable. */
-static double pairs_of(const struct choosing *choosing, uint32_t a, uint32_t b)
+static double gain_in(const struct sn_part *part, const struct view *view, uint32_t of,
+		      uint32_t variable)
 {
-	const uint32_t *first = choosing->first;
-	return sn_design_sum(&choosing->of->prepared->clusters.design, first[a], first[a + 1],
-			     first[b], first[b + 1]);
+	uint32_t size = sn_part_size(part, variable), own = sn_part_size(part, of);
+	double penalty = sn_part_penalty(part, variable, of);
+	if (!size || !own)
+		return 0;
+	if (size + own > 2 * SN_PART_HELD_MOST || view->held_count + size > SN_PART_HELD_MOST)
+		return -INFINITY;
+	if (size > 1 || own > 1)
+		return block_gain(part, view, of, variable) - penalty;
+	double left = view->left[part->first[variable]], of_own = view->left[part->first[of]];
+	double with = view->with[part->first[variable]];
+	if (left < LEAST_LEFT || of_own < LEAST_LEFT)
+		return -penalty;
+	double square = with * with / (left * of_own);
+	return -part->rows / 2 * log1p(-fmin(square, 1 - SN_CHOLESKY_NOTHING)) - penalty;
 }
 
 static double gain_of(const struct choosing *choosing, const struct model *model, uint32_t variable)
 {
-	uint32_t size = size_of(choosing, variable), own = size_of(choosing, model->variable);
-	uint32_t dimension = choosing->first[variable];
-	double penalty = choosing->penalty * log(choosing->rows) / 2 *
-			 pairs_of(choosing, variable, model->variable);
-	if (size + own > 2 * HELD_MOST || model->held_count + size > HELD_MOST)
-		return -INFINITY;
-	if (size > 1 || own > 1)
-		return block_gain(choosing, model, variable) - penalty;
-	double left = model->left[dimension],
-	       of_own = model->left[choosing->first[model->variable]];
-	if (left < LEAST_LEFT || of_own < LEAST_LEFT)
-		return -INFINITY;
-	double square = model->with[dimension] * model->with[dimension] / (left * of_own);
-	return -choosing->rows / 2 * log1p(-fmin(square, 1 - SN_CHOLESKY_NOTHING)) - penalty;
+	double sum = 0;
+	for (uint32_t number = 0; number < choosing->part_count; number++)
+		sum += gain_in(&choosing->parts[number], &model->views[number], model->variable,
+			       variable);
+	return sum;
 }
 
 static bool may_be_neighbour(const struct choosing *choosing, const struct model *model,
@@ -271,33 +224,34 @@ static void pick_next(const struct choosing *choosing, struct model *model)
 }
 
 /* Takes what a dimension explains out of all covariances. */
-static int hold_dimension(const struct choosing *choosing, struct model *model, uint32_t dimension)
+static int hold_dimension(const struct sn_part *part, struct view *view, uint32_t of,
+			  uint32_t dimension)
 {
-	uint32_t all = choosing->dimensions, first = choosing->first[model->variable];
-	double left = model->left[dimension];
+	uint32_t all = part->dimensions, first = part->first[of];
+	double left = view->left[dimension];
 	if (left < LEAST_LEFT)
 		return 0;
-	if (sn_vec_reserve(&model->held, &model->held_capacity,
-			   ((size_t)model->held_count + 1) * all) < 0)
+	if (sn_vec_reserve(&view->held, &view->held_capacity,
+			   ((size_t)view->held_count + 1) * all) < 0)
 		return SN_ERR_MEMORY;
-	double *row = model->held + (size_t)model->held_count * all, scale = 1 / sqrt(left);
-	memcpy(row, choosing->with_all[dimension], all * sizeof(*row));
-	for (uint32_t held = 0; held < model->held_count; held++) {
-		const double *other = model->held + (size_t)held * all;
-		double part = other[dimension];
+	double *row = view->held + (size_t)view->held_count * all, scale = 1 / sqrt(left);
+	memcpy(row, part->with_all[dimension], all * sizeof(*row));
+	for (uint32_t held = 0; held < view->held_count; held++) {
+		const double *other = view->held + (size_t)held * all;
+		double explained = other[dimension];
 		for (uint32_t column = 0; column < all; column++)
-			row[column] -= part * other[column];
+			row[column] -= explained * other[column];
 	}
 	for (uint32_t column = 0; column < all; column++) {
 		row[column] *= scale;
-		model->left[column] -= row[column] * row[column];
+		view->left[column] -= row[column] * row[column];
 	}
-	for (uint32_t own = 0; own < size_of(choosing, model->variable); own++) {
-		double part = row[first + own], *with = model->with + (size_t)own * all;
+	for (uint32_t own = 0; own < sn_part_size(part, of); own++) {
+		double explained = row[first + own], *with = view->with + (size_t)own * all;
 		for (uint32_t column = 0; column < all; column++)
-			with[column] -= part * row[column];
+			with[column] -= explained * row[column];
 	}
-	model->held_count++;
+	view->held_count++;
 	return 0;
 }
 
@@ -305,9 +259,13 @@ static int hold_last(const struct choosing *choosing, struct model *model)
 {
 	uint32_t last = model->picks[model->pick_count - 1];
 	int result = 0;
-	for (uint32_t dimension = choosing->first[last];
-	     !result && dimension < choosing->first[last + 1]; dimension++)
-		result = hold_dimension(choosing, model, dimension);
+	for (uint32_t number = 0; number < choosing->part_count; number++) {
+		const struct sn_part *part = &choosing->parts[number];
+		for (uint32_t dimension = part->first[last];
+		     !result && dimension < part->first[last + 1]; dimension++)
+			result =
+			    hold_dimension(part, &model->views[number], model->variable, dimension);
+	}
 	return result;
 }
 
@@ -337,48 +295,55 @@ static int grow(struct choosing *choosing, struct model *models, uint32_t count)
 
 /* ---- dropping ---- */
 
-/* Of a model's variable and its picks. */
-#define COPIED_MOST (3 * HELD_MOST)
+/* What is compared of a model's variable, the last one, and its picks. */
+struct copied {
+	uint32_t first[FIRST_MOST + 2];
+	double *correlations;
+	bool is_marked[3 * SN_PART_HELD_MOST];
+	struct sn_gaussian_score score;
+};
 
-/* The correlations of the picks, the first ones, and the model's variable; and how alike they are within clusters, if there are any. */
-static int copy_picks(const struct choosing *choosing, const struct model *model, uint32_t *first,
-		      double **correlations, double alike[COPIED_MOST])
+static int copy_picks(const struct sn_part *part, const struct model *model, struct copied *copied)
 {
-	const double *all_alike = choosing->of->prepared->clusters.alike;
-	uint32_t dimensions[COPIED_MOST], count = 0;
+	uint32_t dimensions[3 * SN_PART_HELD_MOST], count = 0;
 	for (uint32_t place = 0; place <= model->pick_count; place++) {
 		uint32_t variable =
 		    place < model->pick_count ? model->picks[place] : model->variable;
-		first[place] = count;
-		for (uint32_t dimension = choosing->first[variable];
-		     dimension < choosing->first[variable + 1]; dimension++)
+		copied->first[place] = count;
+		for (uint32_t dimension = part->first[variable];
+		     dimension < part->first[variable + 1]; dimension++)
 			dimensions[count++] = dimension;
 	}
-	first[model->pick_count + 1] = count;
-	*correlations = malloc((size_t)count * count * sizeof(**correlations) + 1);
-	if (!*correlations)
+	copied->first[model->pick_count + 1] = count;
+	copied->correlations = malloc((size_t)count * count * sizeof(double) + 1);
+	if (!copied->correlations)
 		return SN_ERR_MEMORY;
-	for (uint32_t place = 0; all_alike && place < count; place++)
-		alike[place] = all_alike[dimensions[place]];
 	for (uint32_t a = 0; a < count; a++)
 		for (uint32_t b = 0; b < count; b++)
-			(*correlations)[(size_t)a * count + b] =
-			    choosing->with_all[dimensions[a]][dimensions[b]];
-	return 0;
+			copied->correlations[(size_t)a * count + b] =
+			    part->with_all[dimensions[a]][dimensions[b]];
+	for (uint32_t place = 0; part->is_marked && place < count; place++)
+		copied->is_marked[place] = part->is_marked[dimensions[place]];
+	int result = sn_gaussian_score_init(&copied->score, copied->correlations, copied->first,
+					    model->pick_count + 1, (size_t)part->rows);
+	copied->score.penalty = part->penalty;
+	copied->score.penalty_marked = part->penalty_marked;
+	copied->score.is_marked = part->is_marked ? copied->is_marked : NULL;
+	return result;
 }
 
 /* The place in `kept`, from `first` on, of what is best left out; `count`: none. */
-static uint32_t worst(struct sn_gaussian_score *score, uint32_t variable, const uint32_t *kept,
+static uint32_t worst(const struct sn_score *score, uint32_t variable, const uint32_t *kept,
 		      uint32_t first, uint32_t count)
 {
-	double best = sn_gaussian_score_of(score, variable, kept, count) + GAIN;
+	double best = score->of(score->context, variable, kept, count) + GAIN;
 	uint32_t found = count, others[FIRST_MOST];
 	for (uint32_t place = first; place < count; place++) {
 		uint32_t other_count = 0;
 		for (uint32_t other = 0; other < count; other++)
 			if (other != place)
 				others[other_count++] = kept[other];
-		double without = sn_gaussian_score_of(score, variable, others, other_count);
+		double without = score->of(score->context, variable, others, other_count);
 		if (without > best) {
 			best = without;
 			found = place;
@@ -388,8 +353,8 @@ static uint32_t worst(struct sn_gaussian_score *score, uint32_t variable, const 
 }
 
 /* Appends picks to the kept ones, and drops of those what is better dropped. The number that is kept then. */
-static uint32_t keep_best(struct sn_gaussian_score *score, const struct model *model,
-			  uint32_t first, uint32_t end, uint32_t *kept, uint32_t kept_before)
+static uint32_t keep_best(const struct sn_score *score, const struct model *model, uint32_t first,
+			  uint32_t end, uint32_t *kept, uint32_t kept_before)
 {
 	uint32_t count = kept_before, place;
 	for (place = first; place < end; place++)
@@ -402,82 +367,97 @@ static uint32_t keep_best(struct sn_gaussian_score *score, const struct model *m
 }
 
 /* The first picks by themselves: many effects of a variable would else say all that a common cause of it and the target says. */
+static void keep_picks(const struct sn_score *score, struct model *model)
+{
+	uint32_t kept[FIRST_MOST];
+	uint32_t first_count = keep_best(score, model, 0, model->first_count, kept, 0);
+	uint32_t count =
+	    keep_best(score, model, model->first_count, model->pick_count, kept, first_count);
+	for (uint32_t place = 0; place < count; place++) {
+		model->picks[place] = model->picks[kept[place]];
+		model->gains[place] = model->gains[kept[place]];
+	}
+	model->first_count = first_count;
+	model->pick_count = count;
+}
+
 static int shrink(const struct choosing *choosing, struct model *model)
 {
-	uint32_t first[FIRST_MOST + 2], kept[FIRST_MOST], count;
-	struct sn_gaussian_score score = {0};
-	double *correlations = NULL, alike[COPIED_MOST];
-	const struct sn_clusters *clusters = &choosing->of->prepared->clusters;
+	struct copied copied[SN_STRATA_MOST] = {0};
+	struct sn_sum_score sum = {.count = choosing->part_count};
+	int result = 0;
 	if (!model->pick_count)
 		return 0;
-	int result = copy_picks(choosing, model, first, &correlations, alike);
-	result = result ? result
-			: sn_gaussian_score_init(&score, correlations, first, model->pick_count + 1,
-						 (size_t)choosing->rows);
-	score.penalty = choosing->penalty;
-	score.design = (struct sn_design){clusters->design.rows, clusters->of ? alike : NULL};
-	if (!result) {
-		uint32_t first_count = keep_best(&score, model, 0, model->first_count, kept, 0);
-		count = keep_best(&score, model, model->first_count, model->pick_count, kept,
-				  first_count);
-		for (uint32_t place = 0; place < count; place++) {
-			model->picks[place] = model->picks[kept[place]];
-			model->gains[place] = model->gains[kept[place]];
-		}
-		model->first_count = first_count;
-		model->pick_count = count;
+	for (uint32_t number = 0; !result && number < choosing->part_count; number++) {
+		result = copy_picks(&choosing->parts[number], model, &copied[number]);
+		sum.of[number] =
+		    (struct sn_score){.of = sn_gaussian_score_of, .context = &copied[number].score};
 	}
-	sn_gaussian_score_release(&score);
-	free(correlations);
+	struct sn_score score = sn_sum_score(&sum);
+	if (!result)
+		keep_picks(&score, model);
+	for (uint32_t number = 0; number < choosing->part_count; number++) {
+		sn_gaussian_score_release(&copied[number].score);
+		free(copied[number].correlations);
+	}
 	return result;
 }
 
 /* ---- whether anything depends on the target ---- */
 
-static double block_probability(const struct choosing *choosing, uint32_t variable,
-				double *correlations)
+/* Writes the correlations of a variable and the target, for a test of both. */
+static int begin_test(const struct sn_part *part, uint32_t variable, uint32_t target,
+		      uint32_t first[3], struct sn_blocks *blocks)
 {
-	uint32_t target = choosing->of->target, own = size_of(choosing, variable);
-	uint32_t all = own + size_of(choosing, target), first[3] = {0, own, all}, given = 0;
-	const struct sn_clusters *clusters = &choosing->of->prepared->clusters;
-	struct sn_blocks blocks;
-	double probability = SN_INDEPENDENCE_MEMORY, alike[2 * HELD_MOST];
-	for (uint32_t place = 0; clusters->of && place < all; place++)
-		alike[place] = clusters->alike[place < own ? choosing->first[variable] + place
-							   : choosing->first[target] + place - own];
+	uint32_t own = sn_part_size(part, variable), all = own + sn_part_size(part, target);
+	first[0] = 0;
+	first[1] = own;
+	first[2] = all;
 	for (uint32_t a = 0; a < all; a++)
 		for (uint32_t b = 0; b < all; b++) {
 			uint32_t low = a < b ? a : b, high = a < b ? b : a;
-			double *value = &correlations[(size_t)a * all + b];
+			double *value = &part->small[(size_t)a * all + b];
 			if (a == b)
 				*value = 1;
 			else if (high < own)
-				*value = choosing->inner[variable][(size_t)a * own + b];
+				*value = part->inner[variable][(size_t)a * own + b];
 			else
 				*value =
-				    choosing
-					->with_all[choosing->first[target] + high - own]
-						  [low < own ? choosing->first[variable] + low
-							     : choosing->first[target] + low - own];
+				    part->with_all[part->first[target] + high - own]
+						  [low < own ? part->first[variable] + low
+							     : part->first[target] + low - own];
 		}
-	if (!sn_blocks_init(&blocks, correlations, first, 2, (size_t)choosing->rows)) {
-		struct sn_independence test = sn_blocks_test(&blocks);
-		blocks.design =
-		    (struct sn_design){clusters->design.rows, clusters->of ? alike : NULL};
-		probability = test.of(test.context, 0, 1, &given, 0);
+	return sn_blocks_init(blocks, part->small, first, 2, (size_t)part->rows);
+}
+
+static double block_probability(const struct choosing *choosing, uint32_t variable)
+{
+	struct sn_blocks blocks[SN_STRATA_MOST] = {0};
+	uint32_t first[SN_STRATA_MOST][3], given = 0;
+	int result = 0;
+	for (uint32_t number = 0; !result && number < choosing->part_count; number++) {
+		result = begin_test(&choosing->parts[number], variable, choosing->of->target,
+				    first[number], &blocks[number]);
+		if (number)
+			blocks[number - 1].also = &blocks[number];
 	}
-	sn_blocks_release(&blocks);
+	struct sn_independence test = sn_blocks_test(blocks);
+	double probability =
+	    result ? SN_INDEPENDENCE_MEMORY : test.of(test.context, 0, 1, &given, 0);
+	for (uint32_t number = 0; number < choosing->part_count; number++)
+		sn_blocks_release(&blocks[number]);
 	return probability;
 }
 
 static double probability_of(const struct choosing *choosing, uint32_t variable)
 {
+	const struct sn_part *part = &choosing->parts[0];
 	uint32_t target = choosing->of->target;
-	if (size_of(choosing, variable) > 1 || size_of(choosing, target) > 1)
-		return block_probability(choosing, variable, choosing->small);
-	double correlation = choosing->with_all[choosing->first[target]][choosing->first[variable]];
-	double rows = choosing->rows / pairs_of(choosing, variable, target);
-	return sn_normal_two_sided(sqrt(fmax(rows - 3, 0)) *
+	if (choosing->part_count > 1 || sn_part_size(part, variable) != 1 ||
+	    sn_part_size(part, target) != 1)
+		return block_probability(choosing, variable);
+	double correlation = part->with_all[part->first[target]][part->first[variable]];
+	return sn_normal_two_sided(sqrt(part->rows - 3) *
 				   atanh(fmin(fabs(correlation), 1 - SN_CHOLESKY_NOTHING)));
 }
 
@@ -532,20 +512,34 @@ static void take(const struct model *models, uint32_t count, uint32_t taken, uin
 	}
 }
 
-/* Whether the target depends on a variable beside what another one says of it, by the first dimensions of all three. A common cause of
- * the other one and of the target is such a variable; what the other one alone causes is not. */
+/* What a variable says of the target beside what another one says of it, by the first dimensions of all three: the gain of the criterion, twice. */
+static double gain_beside(const struct sn_part *part, uint32_t target, uint32_t variable,
+			  uint32_t other)
+{
+	if (!sn_part_size(part, variable) || !sn_part_size(part, target))
+		return 0;
+	uint32_t first = part->first[variable];
+	const double *of_target = part->with_all[part->first[target]];
+	const double *held = sn_part_size(part, other) ? part->with_all[part->first[other]] : NULL;
+	double by_own = held ? held[first] : 0, by_target = held ? held[part->first[target]] : 0;
+	double with = of_target[first] - by_target * by_own;
+	double left = (1 - by_own * by_own) * (1 - by_target * by_target);
+	double pair =
+	    part->is_marked && part->is_marked[first] && part->is_marked[part->first[target]]
+		? part->penalty_marked
+		: part->penalty;
+	double square = left < LEAST_LEFT ? 0 : fmin(with * with / left, 1 - SN_CHOLESKY_NOTHING);
+	return -part->rows * log1p(-square) - 2 * pair;
+}
+
+/* A common cause of the other one and of the target says something beside the former; what the other one alone causes does not. */
 static bool says_more(const struct choosing *choosing, uint32_t variable, uint32_t other)
 {
-	const double *held = choosing->with_all[choosing->first[other]];
-	uint32_t target = choosing->first[choosing->of->target], first = choosing->first[variable];
-	double with_target = choosing->with_all[target][first] - held[target] * held[first];
-	double left = (1 - held[first] * held[first]) * (1 - held[target] * held[target]);
-	if (left < LEAST_LEFT)
-		return false;
-	double square = fmin(with_target * with_target / left, 1 - SN_CHOLESKY_NOTHING);
-	return -choosing->rows * log1p(-square) >
-	       choosing->penalty * log(choosing->rows) *
-		   sn_design_effect(&choosing->of->prepared->clusters.design, target, first);
+	double gain = 0;
+	for (uint32_t number = 0; number < choosing->part_count; number++)
+		gain +=
+		    gain_beside(&choosing->parts[number], choosing->of->target, variable, other);
+	return gain > 0;
 }
 
 static int begin_next(const struct choosing *choosing, struct model *model, uint32_t variable)
@@ -582,7 +576,6 @@ static int choose(struct choosing *choosing, uint64_t *chosen)
 	uint32_t target = choosing->of->target;
 	struct model model = {0};
 	int result = fetch(choosing, &target, 1);
-	result = result ? result : make_inner(choosing);
 	sn_bits_add(chosen, target);
 	int depends = result ? result : depends_on_any(choosing);
 	if (depends <= 0)
@@ -597,47 +590,16 @@ static int choose(struct choosing *choosing, uint64_t *chosen)
 	return result;
 }
 
-static int begin(struct choosing *choosing)
-{
-	const struct sn_prepared *prepared = choosing->of->prepared;
-	size_t room = (size_t)(2 * HELD_MOST) * (2 * HELD_MOST + 1);
-	choosing->with_all = calloc(choosing->dimensions + 1, sizeof(*choosing->with_all));
-	choosing->inner = calloc(choosing->count + 1, sizeof(*choosing->inner));
-	choosing->small = malloc(room * sizeof(*choosing->small));
-	choosing->factor = malloc(room * sizeof(*choosing->factor));
-	choosing->values = prepared->values;
-	choosing->value_rows = prepared->rows;
-	if (!choosing->with_all || !choosing->inner || !choosing->small || !choosing->factor)
-		return SN_ERR_MEMORY;
-	if (!choosing->of->times)
-		return 0;
-	choosing->sampled =
-	    sn_correlations_sample(prepared->values, choosing->dimensions, prepared->rows,
-				   choosing->of->times, &choosing->value_rows);
-	choosing->values = choosing->sampled;
-	return choosing->sampled ? 0 : SN_ERR_MEMORY;
-}
-
 int sn_neighbours_choose(const struct sn_neighbours *of, uint64_t *chosen)
 {
 	const struct sn_prepared *prepared = of->prepared;
-	struct choosing choosing = {.of = of,
-				    .first = prepared->first,
-				    .count = prepared->count,
-				    .dimensions = prepared->first[prepared->count],
-				    .rows = (double)sn_row_sample_count(of->times, prepared->rows),
-				    .penalty = sn_prepared_penalty(prepared)};
-	int result = begin(&choosing);
+	struct choosing choosing = {
+	    .of = of, .count = prepared->count, .part_count = prepared->strata.count};
+	int result = 0;
+	for (uint32_t number = 0; !result && number < choosing.part_count; number++)
+		result = sn_part_begin(&choosing.parts[number], prepared, number, of->times);
 	result = result ? result : choose(&choosing, chosen);
-	for (size_t block = 0; block < choosing.block_count; block++)
-		free(choosing.blocks[block]);
-	for (uint32_t variable = 0; choosing.inner && variable < choosing.count; variable++)
-		free(choosing.inner[variable]);
-	free(choosing.blocks);
-	free(choosing.inner);
-	free(choosing.with_all);
-	free(choosing.sampled);
-	free(choosing.small);
-	free(choosing.factor);
+	for (uint32_t number = 0; number < choosing.part_count; number++)
+		sn_part_end(&choosing.parts[number]);
 	return result;
 }

@@ -181,22 +181,11 @@ static double score_with(const struct left_over *left, uint32_t added)
 	} else {
 		logarithm = logarithm_with(left, added);
 	}
-	double pairs = sn_design_sum(&score->design, score->first[left->variable],
-				     score->first[left->variable + 1], score->first[added],
-				     score->first[added + 1]);
-	return -rows / 2 * logarithm - left->penalty - score->penalty * log(rows) / 2 * pairs;
-}
-
-/* Of the variable and the dimensions that were chosen. */
-static double penalty_of(const struct sn_gaussian_score *score, uint32_t variable,
-			 const uint32_t *chosen, uint32_t count)
-{
-	double pairs = 0;
-	for (uint32_t place = 0; place < count; place++)
-		pairs +=
-		    sn_design_sum(&score->design, score->first[variable],
-				  score->first[variable + 1], chosen[place], chosen[place] + 1);
-	return score->penalty * log((double)score->rows) / 2 * pairs;
+	double penalty = left->penalty;
+	for (uint32_t dimension = score->first[added]; dimension < score->first[added + 1];
+	     dimension++)
+		penalty += sn_gaussian_penalty(score, &dimension, 1, left->variable);
+	return -rows / 2 * logarithm - penalty;
 }
 
 int sn_gaussian_score_with_each(void *context, uint32_t variable, const uint32_t *parents,
@@ -214,7 +203,8 @@ int sn_gaussian_score_with_each(void *context, uint32_t variable, const uint32_t
 	int result = project(score, parents, count, &left.parents);
 	if (result)
 		return result < 0 ? result : 0;
-	left.penalty = penalty_of(score, variable, score->rows_of_all.chosen, left.parents);
+	left.penalty =
+	    sn_gaussian_penalty(score, score->rows_of_all.chosen, left.parents, variable);
 	result = leave(&left, largest);
 	for (uint32_t place = 0; !result && place < added_count; place++)
 		scores[place] = score_with(&left, added[place]);
@@ -368,10 +358,12 @@ int sn_gaussian_score_without_each(void *context, uint32_t variable, const uint3
 		ask_each(score, variable, parents, count, others, scores);
 	if (is_known)
 		invert(score->factor, out.parents, out.inverse);
-	double all = is_known ? penalty_of(score, variable, score->chosen, out.parents) : 0;
+	double all =
+	    is_known ? sn_gaussian_penalty(score, score->chosen, out.parents, variable) : 0;
 	for (uint32_t place = 0; is_known && place < count; place++) {
 		uint32_t end = first + size_of(score, parents[place]);
-		double own = penalty_of(score, variable, score->chosen + first, end - first);
+		double own =
+		    sn_gaussian_penalty(score, score->chosen + first, end - first, variable);
 		scores[place] = -rows / 2 * logarithm_without(&out, first, end) - (all - own);
 		first = end;
 	}

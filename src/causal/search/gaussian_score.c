@@ -16,7 +16,7 @@ int sn_gaussian_score_init(struct sn_gaussian_score *score, const double *correl
 					    .correlations = correlations,
 					    .first = first,
 					    .rows = rows,
-					    .penalty = 1};
+					    .penalty = log((double)rows) / 2};
 	score->factor = malloc(SN_GAUSSIAN_CHOSEN_MOST * (SN_GAUSSIAN_CHOSEN_MOST + 1) / 2 *
 			       sizeof(*score->factor));
 	score->chosen = malloc(SN_GAUSSIAN_CHOSEN_MOST * sizeof(*score->chosen));
@@ -47,17 +47,19 @@ static bool choose(struct sn_gaussian_score *score, uint32_t variable, uint32_t 
 	return true;
 }
 
-/* The design effects of all pairs of a cause and a dimension behind the causes. */
-static double pairs_of(const struct sn_gaussian_score *score, uint32_t causes, uint32_t all)
+double sn_gaussian_penalty(const struct sn_gaussian_score *score, const uint32_t *causes,
+			   uint32_t count, uint32_t variable)
 {
-	double pairs = 0;
-	if (!score->design.alike)
-		return (double)(all - causes) * causes;
-	for (uint32_t own = causes; own < all; own++)
-		for (uint32_t cause = 0; cause < causes; cause++)
-			pairs += sn_design_effect(&score->design, score->chosen[own],
-						  score->chosen[cause]);
-	return pairs;
+	double marked_causes = 0, marked = 0,
+	       size = score->first[variable + 1] - score->first[variable];
+	if (!score->is_marked)
+		return score->penalty * size * count;
+	for (uint32_t place = 0; place < count; place++)
+		marked_causes += score->is_marked[causes[place]];
+	for (uint32_t own = score->first[variable]; own < score->first[variable + 1]; own++)
+		marked += score->is_marked[own];
+	return score->penalty * (size * count - marked * marked_causes) +
+	       score->penalty_marked * marked * marked_causes;
 }
 
 double sn_gaussian_score_of(void *context, uint32_t variable, const uint32_t *parents,
@@ -78,5 +80,5 @@ double sn_gaussian_score_of(void *context, uint32_t variable, const uint32_t *pa
 		return -INFINITY;
 	for (uint32_t row = causes; row < all; row++)
 		sum += log(sn_cholesky_add(&cholesky, row));
-	return -rows / 2 * sum - score->penalty * log(rows) / 2 * pairs_of(score, causes, all);
+	return -rows / 2 * sum - sn_gaussian_penalty(score, score->chosen, causes, variable);
 }

@@ -6,9 +6,9 @@
  */
 #pragma once
 
-#include "causal/clusters.h"
 #include "score.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Dimensions of a variable and its causes, so that a triangle stays small. */
@@ -27,19 +27,23 @@ struct sn_gaussian_score {
 	const uint32_t
 	    *first; /* dimension of each variable, and behind the last one `dimensions` */
 	size_t rows;
-	double penalty; /* 1: the criterion as it is; more for fewer edges */
-	struct sn_design
-	    design; /* of the dimensions, by which the penalty of each pair is multiplied */
+	double penalty; /* of each pair of a dimension of a cause and one of its effect */
+	/* The same of a pair whose dimensions are both marked; NULL: none is. */
+	double penalty_marked;
+	const bool *is_marked;
 	/* Of the last parents: their dimensions, how many of these have their row of the factor, and that. */
 	uint32_t *chosen, known;
 	double *factor;
 	struct sn_gaussian_rows rows_of_all; /* of those of gaussian_each.c */
 };
 
-/* With the penalty 1 and independent rows. The arrays must live as long. 0 or SN_ERR_MEMORY; release it in either case. */
+/* With half the logarithm of the rows as penalty. The arrays must live as long. 0 or SN_ERR_MEMORY; release it in either case. */
 int sn_gaussian_score_init(struct sn_gaussian_score *score, const double *correlations,
 			   const uint32_t *first, uint32_t variables, size_t rows);
 void sn_gaussian_score_release(struct sn_gaussian_score *score);
+/* Of a variable and the dimensions of its causes. */
+double sn_gaussian_penalty(const struct sn_gaussian_score *score, const uint32_t *causes,
+			   uint32_t count, uint32_t variable);
 /* For sn_score: `of` is this function, `context` the score. */
 double sn_gaussian_score_of(void *score, uint32_t variable, const uint32_t *parents,
 			    uint32_t count);

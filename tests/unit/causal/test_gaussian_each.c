@@ -2,6 +2,7 @@
 /* Scores of sets that differ by one parent are those of one set after another. */
 #include "causal/random.h"
 #include "causal/search/gaussian_score.h"
+#include "causal/search/sum_score.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -16,7 +17,8 @@ enum { ROWS = 200, VARIABLES = 9, DIMENSIONS = 14 };
 
 /* Numbers, numbers with a second dimension, and categories of several. */
 static const uint32_t first[VARIABLES + 1] = {0, 1, 3, 4, 7, 8, 10, 11, 12, DIMENSIONS};
-static double correlations[DIMENSIONS * DIMENSIONS], alike[DIMENSIONS];
+static double correlations[DIMENSIONS * DIMENSIONS];
+static bool marked[DIMENSIONS];
 
 static double uniform(struct sn_random *random)
 {
@@ -51,7 +53,7 @@ static void simulate(uint64_t seed, bool is_determined)
 			correlations[a * DIMENSIONS + b] =
 			    products[a][b] / sqrt(products[a][a] * products[b][b]);
 	for (int dimension = 0; dimension < DIMENSIONS; dimension++)
-		alike[dimension] = uniform(&random) + 0.5;
+		marked[dimension] = uniform(&random) > 0;
 }
 
 static void assert_near(double found, double expected)
@@ -74,27 +76,26 @@ static uint32_t choose(struct sn_random *random, uint32_t variable, uint32_t *ot
 	return sn_random_below(random, count + 1);
 }
 
-static void compare(struct sn_gaussian_score *score, struct sn_random *random)
+static void compare(const struct sn_score *score, struct sn_random *random)
 {
 	uint32_t variable = sn_random_below(random, VARIABLES), others[VARIABLES], set[VARIABLES];
 	uint32_t parents = choose(random, variable, others), rest = VARIABLES - 1 - parents;
 	double scores[VARIABLES];
-	assert_int_equal(sn_gaussian_score_with_each(score, variable, others, parents,
-						     others + parents, rest, scores),
+	assert_int_equal(score->with_each(score->context, variable, others, parents,
+					  others + parents, rest, scores),
 			 0);
 	for (uint32_t place = 0; place < rest; place++) {
 		memcpy(set, others, parents * sizeof(*set));
 		set[parents] = others[parents + place];
-		assert_near(scores[place], sn_gaussian_score_of(score, variable, set, parents + 1));
+		assert_near(scores[place], score->of(score->context, variable, set, parents + 1));
 	}
-	assert_int_equal(sn_gaussian_score_without_each(score, variable, others, parents, scores),
-			 0);
+	assert_int_equal(score->without_each(score->context, variable, others, parents, scores), 0);
 	for (uint32_t left = 0; left < parents; left++) {
 		uint32_t count = 0;
 		for (uint32_t place = 0; place < parents; place++)
 			if (place != left)
 				set[count++] = others[place];
-		assert_near(scores[left], sn_gaussian_score_of(score, variable, set, count));
+		assert_near(scores[left], score->of(score->context, variable, set, count));
 	}
 }
 
@@ -108,13 +109,49 @@ static void test_one_more_and_one_less(void **state)
 		sn_random_begin(&random, seed, 1);
 		assert_int_equal(
 		    sn_gaussian_score_init(&score, correlations, first, VARIABLES, ROWS), 0);
-		score.penalty = 1.5;
-		if (seed % 4 > 1)
-			score.design = (struct sn_design){20, alike};
+		score.penalty *= 1.5;
+		score.penalty_marked = score.penalty / 3;
+		score.is_marked = seed % 4 > 1 ? marked : NULL;
+		const struct sn_score of = {sn_gaussian_score_of, &score,
+					    sn_gaussian_score_with_each,
+					    sn_gaussian_score_without_each};
 		for (int time = 0; time < 60; time++)
-			compare(&score, &random);
+			compare(&of, &random);
 		sn_gaussian_score_release(&score);
 	}
+}
+
+/* Two scores, of which one has less dimensions, and a variable has none there. */
+static void test_sum(void **state)
+{
+	static const uint32_t less[VARIABLES + 1] = {0, 1, 3, 3, 6, 7, 9, 10, 11, 12};
+	static double few[12 * 12];
+	struct sn_gaussian_score of[2];
+	struct sn_sum_score sum = {.count = 2};
+	struct sn_random random;
+	(void)state;
+	sn_random_begin(&random, 5, 1);
+	simulate(5, true);
+	for (int a = 0; a < 12; a++)
+		for (int b = 0; b < 12; b++)
+			few[a * 12 + b] = correlations[a * DIMENSIONS + b];
+	assert_int_equal(sn_gaussian_score_init(&of[0], correlations, first, VARIABLES, ROWS), 0);
+	assert_int_equal(sn_gaussian_score_init(&of[1], few, less, VARIABLES, ROWS / 4), 0);
+	for (int number = 0; number < 2; number++)
+		sum.of[number] =
+		    (struct sn_score){sn_gaussian_score_of, &of[number],
+				      sn_gaussian_score_with_each, sn_gaussian_score_without_each};
+	struct sn_score score = sn_sum_score(&sum);
+	for (int time = 0; time < 200; time++)
+		compare(&score, &random);
+	assert_near(score.of(&sum, 3, (const uint32_t[]){1, 2}, 2),
+		    sn_gaussian_score_of(&of[0], 3, (const uint32_t[]){1, 2}, 2) +
+			sn_gaussian_score_of(&of[1], 3, (const uint32_t[]){1}, 1));
+	/* what has no dimension costs and gains nothing */
+	assert_true(sn_gaussian_score_of(&of[1], 2, (const uint32_t[]){1, 3}, 2) == 0);
+	for (int number = 0; number < 2; number++)
+		sn_gaussian_score_release(&of[number]);
+	sn_sum_score_release(&sum);
 }
 
 /* The rows that the last sets left are used only as far as the sets are the same. */
@@ -145,6 +182,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_one_more_and_one_less),
+	    cmocka_unit_test(test_sum),
 	    cmocka_unit_test(test_sets_that_share_their_begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,7 @@ static struct sn_pdag found(uint32_t count, const uint64_t *causes, uint64_t see
 	struct sn_pdag graph;
 	simulate(count, causes, seed, correlations);
 	assert_int_equal(sn_gaussian_score_init(&score, correlations, first, count, ROWS), 0);
-	score.penalty = 2;
+	score.penalty *= 2;
 	struct sn_order_search search = {.count = count,
 					 .score = {sn_gaussian_score_of, &score},
 					 .knowledge = knowledge,

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What rows vary by, in parts that are independent of each other: its strata (Nelder, "The analysis of randomized experiments with orthogonal block
+ * structure", Proceedings of the Royal Society A 283, 1965). Independent rows have one. Rows of clusters have two: the means of clusters, of which
+ * there are as many as clusters, and how rows differ from the mean of theirs, which says as much as there are rows less clusters.
+ *
+ * A score is the sum of those in each stratum, with coefficients of its own, and so is the statistic of a test. So what few runs have in common by
+ * chance is judged as that of few runs is, also in what columns leave that determine each other, and an effect within runs by all rows. Means count alike
+ * whatever the clusters' sizes. Where there are less than SN_WITHIN_LEAST rows more than clusters, what differs within them is left out.
+ */
+#pragma once
+
+#include "clusters.h"
+
+#include <stdbool.h>
+
+#define SN_STRATA_MOST	2u
+#define SN_WITHIN_LEAST 20u
+
+struct sn_stratum {
+	size_t rows;
+	const uint32_t *
+	    row_of; /* of each row, the row of the table that it is drawn with; NULL: that of its number */
+	const struct sn_clusters
+	    *within; /* the mean of each was taken out: so many rows less say something; or NULL */
+	/* Of each dimension that varies here its value in each row, with mean 0 and sum of squares 1; and of each variable its first dimension, behind the last
+	 * one their number. */
+	double *values;
+	uint32_t *first;
+	bool *
+	    varies_before; /* of each of these dimensions: it varies in the stratum before as well; NULL: there is none */
+};
+
+struct sn_strata {
+	struct sn_stratum of[SN_STRATA_MOST];
+	uint32_t count;
+	bool
+	    are_shared; /* values and dimensions are those of the table, which is the only stratum */
+};
+
+/* Of the dimensions of `variables`, with mean 0 and sum of squares 1 over all rows; all that is given must live as long. Each stratum has a dimension. 0 or
+ * SN_ERR_MEMORY; release them in either case. */
+int sn_strata_init(struct sn_strata *strata, const struct sn_clusters *clusters, double *values,
+		   uint32_t *first, uint32_t variables, size_t rows);
+void sn_strata_release(struct sn_strata *strata);
+
+/* How often each row of a stratum is in a sample which has the table's rows so often; the caller's to free. NULL without memory. */
+uint32_t *sn_stratum_times(const struct sn_stratum *stratum, const uint32_t *times);
+/* So many rows of a sample say something in a stratum, at least 1; `times` may be NULL: each row of the table once. */
+size_t sn_stratum_count(const struct sn_stratum *stratum, const uint32_t *times);
