@@ -2,20 +2,18 @@
 /* Groups of rows by value; see levels.h. */
 #include "levels.h"
 
-#include "base/sort_by.h"
+#include "base/error.h"
+#include "columns/value_order.h"
 
 #include <math.h>
-
-SN_SORT_BY(sort_by_value, uint32_t, const double *, SN_ORDER(of[*a], of[*b]) ?: SN_ORDER(*a, *b));
+#include <stdbool.h>
+#include <stdlib.h>
 
 int sn_levels(const double *values, size_t rows, uint8_t *levels, uint32_t *count)
 {
-	uint32_t *order = malloc((rows + 1) * sizeof(*order)), distinct = 0;
+	uint32_t *order = sn_value_order(values, NULL, rows), distinct = 0;
 	if (!order)
 		return SN_ERR_MEMORY;
-	for (size_t row = 0; row < rows; row++)
-		order[row] = (uint32_t)row;
-	sort_by_value(order, rows, values);
 	for (size_t place = 0; place < rows; place++)
 		distinct += !place || values[order[place]] != values[order[place - 1]];
 	*count = 0;

@@ -10,6 +10,7 @@
 #include "correlations.h"
 #include "normal.h"
 #include "columns/standard.h"
+#include "columns/value_order.h"
 
 #include <math.h>
 
@@ -25,10 +26,9 @@ struct preparing {
 	struct sn_prepared *prepared;
 	const struct sn_causal_table *table;
 	const struct sn_prepare_options *options;
-	size_t asked;	    /* rows that have the target, or all */
-	size_t *missing;    /* among these, of each column */
-	bool *is_left;	    /* out, of each column */
-	uint32_t *by_value; /* room: places of `rows` in the order of a column */
+	size_t asked;	 /* rows that have the target, or all */
+	size_t *missing; /* among these, of each column */
+	bool *is_left;	 /* out, of each column */
 	size_t left_capacity;
 };
 
@@ -281,23 +281,13 @@ static int merge_rows(struct sn_prepared *prepared)
 
 /* ---- numbers ---- */
 
-struct by_value {
-	const double *values;
-	const uint32_t *rows;
-};
-
-SN_SORT_BY(sort_by_value, uint32_t, const struct by_value *,
-	   SN_ORDER(of->values[of->rows[*a]], of->values[of->rows[*b]]) ?: SN_ORDER(*a, *b));
-
 /* The normal quantile of each row's rank; equal values share the mean of their ranks. */
-static void rank(struct preparing *preparing, const struct sn_causal_column *column, double *values)
+static int rank(struct preparing *preparing, const struct sn_causal_column *column, double *values)
 {
 	size_t rows = preparing->prepared->rows, end;
-	uint32_t *places = preparing->by_value;
-	struct by_value by = {column->values, preparing->prepared->kept_rows};
-	for (size_t row = 0; row < rows; row++)
-		places[row] = (uint32_t)row;
-	sort_by_value(places, rows, &by);
+	uint32_t *places = sn_value_order(column->values, preparing->prepared->kept_rows, rows);
+	if (!places)
+		return SN_ERR_MEMORY;
 	for (size_t first = 0; first < rows; first = end) {
 		double value = column->values[preparing->prepared->kept_rows[places[first]]];
 		for (end = first + 1; end < rows; end++)
@@ -307,6 +297,8 @@ static void rank(struct preparing *preparing, const struct sn_causal_column *col
 		for (size_t place = first; place < end; place++)
 			values[places[place]] = sn_normal_quantile(middle);
 	}
+	free(places);
+	return 0;
 }
 
 /* 1 where the row has the level. */
@@ -336,7 +328,8 @@ static int make_values(struct preparing *preparing)
 					   : NULL;
 	if (!prepared->values)
 		return SN_ERR_MEMORY;
-	for (uint32_t variable = 0; variable < prepared->count; variable++) {
+	int result = 0;
+	for (uint32_t variable = 0; !result && variable < prepared->count; variable++) {
 		const struct sn_causal_column *column =
 		    &preparing->table->columns[prepared->columns[variable]];
 		for (uint32_t dimension = 0; dimension < dimensions_of(column); dimension++) {
@@ -345,11 +338,11 @@ static int make_values(struct preparing *preparing)
 			if (column->levels)
 				indicate(preparing, column, dimension, values);
 			else
-				rank(preparing, column, values);
+				result = rank(preparing, column, values);
 			sn_standardize(values, rows);
 		}
 	}
-	return 0;
+	return result;
 }
 
 /* ---- columns that are one ---- */
@@ -565,13 +558,9 @@ int sn_prepare(struct sn_prepared *prepared, const struct sn_causal_table *table
 	preparing.is_left = calloc(table->column_count + 1, sizeof(*preparing.is_left));
 	preparing.missing = calloc(table->column_count + 1, sizeof(*preparing.missing));
 	prepared->kept_rows = malloc((table->row_count + 1) * sizeof(*prepared->kept_rows));
-	preparing.by_value = malloc((table->row_count + 1) * sizeof(*preparing.by_value));
-	int result =
-	    preparing.is_left && preparing.missing && prepared->kept_rows && preparing.by_value
-		? prepare(&preparing, error)
-		: sn_fail_memory(error);
+	bool has_room = preparing.is_left && preparing.missing && prepared->kept_rows;
+	int result = has_room ? prepare(&preparing, error) : sn_fail_memory(error);
 	free(preparing.is_left);
 	free(preparing.missing);
-	free(preparing.by_value);
 	return result;
 }

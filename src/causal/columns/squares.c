@@ -37,7 +37,7 @@ static bool square(const double *rank, size_t rows, double *squared)
 /* What one dimension says, beside its rank, of another one. */
 struct asking {
 	const struct sn_prepared *prepared;
-	double *squared; /* of the dimension that is asked; room for the rows */
+	double *squared;     /* of the dimension that is asked; room for the rows */
 	double *of_clusters; /* room for a number of each cluster */
 };
 
