@@ -63,7 +63,7 @@ int sn_graph_samples_add(void *context, struct sn_span bytes)
 	while (!result && sn_span_get(&bytes, &packed, sizeof(packed)))
 		result = add_sample(&discovering->samples[packed.number],
 				    discovering->prepared->count, &packed, &bytes);
-	return result;
+	return result || !bytes.count ? result : SN_ERR_MEMORY; /* of the sender */
 }
 
 void sn_graph_samples_clear(void *context)

@@ -95,7 +95,7 @@ static int add(void *context, struct sn_span bytes)
 		adjusting->adjusted[packed.number] = packed.cause;
 		adjusting->is_known[packed.number] = true;
 	}
-	return 0;
+	return bytes.count ? SN_ERR_MEMORY : 0; /* of the sender */
 }
 
 static int adjust_all(struct adjusting *adjusting, const struct sn_peers *peers, unsigned threads,
