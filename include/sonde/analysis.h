@@ -101,7 +101,8 @@ struct sonde_causal_edge {
 	const char *from, *to; /* names of columns, owned by the table */
 	/* In at least half of the samples with the edge; else the order of its ends says little. */
 	bool is_directed;
-	/* Parts of all samples: with the edge in any direction, with this one, with the other one. */
+	/* Parts of all samples: with the edge in any direction, with this one, with the other one;
+	 * of rows of clusters, without those that give the effect the other sign. */
 	double frequency, direction_frequency, reverse_frequency;
 	struct sonde_effect effect; /* along the edge, the other direct causes held */
 };
@@ -109,7 +110,7 @@ struct sonde_causal_edge {
 /* What the target depends on, over all ways. */
 struct sonde_target_cause {
 	const char *cause; /* name of a column, owned by the table */
-	double frequency;  /* part of the samples that have a way to the target */
+	double frequency;  /* part of the samples that have a way to the target, as of an edge */
 	struct sonde_effect effect;
 	/* By double machine learning, for one standard deviation of the cause: in the target's unit,
 	 * with the 95 % interval. NaN where the target is a category, the cause one of more than

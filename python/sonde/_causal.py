@@ -97,7 +97,7 @@ class Edge:
     from_: str
     to: str
     directed: bool  # in at least half of the samples with the edge; else the order of the ends says little
-    frequency: float  # part of the samples that have the edge
+    frequency: float  # part of the samples that have the edge; of clusters, without those that give it the other sign
     direction_frequency: float  # in this direction
     reverse_frequency: float  # in the other one
     effect: Effect

@@ -5,7 +5,7 @@
 #include "base/sort_by.h"
 #include "cholesky.h"
 #include "search/grow_tree.h"
-#include "row_sample.h"
+#include "rows/row_sample.h"
 
 #include <math.h>
 

@@ -76,7 +76,8 @@ static int prepare(struct sn_causal *causal, const struct sn_prior *prior,
 		   struct sn_discovery_options *options, bool **is_set, uint64_t **chosen,
 		   struct sn_error *error)
 {
-	const struct sn_prepare_options preparing = {prior->target, prior->cluster, prior->tiers};
+	const struct sn_prepare_options preparing = {prior->target, prior->cluster,
+						     prior->are_stretches, prior->tiers};
 	int result = sn_prepare(&causal->prepared, prior->table, &preparing, error);
 	if (result)
 		return result;

@@ -44,6 +44,8 @@ static void sample(const double *values, size_t rows, const uint32_t *times, dou
 int sn_correlations(const double *values, uint32_t dimensions, size_t rows, const uint32_t *times,
 		    double *correlations)
 {
+	if (!dimensions)
+		return 0; /* which BLAS refuses */
 	double *sampled = times ? calloc(dimensions * rows + 1, sizeof(*sampled)) : NULL;
 	if (times && !sampled)
 		return SN_ERR_MEMORY;

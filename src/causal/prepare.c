@@ -441,7 +441,11 @@ static int refuse_few(const struct preparing *preparing, struct sn_error *error)
 static int leave_cluster(struct preparing *preparing)
 {
 	uint32_t cluster = preparing->options->cluster;
-	return cluster == UINT32_MAX
+	if (cluster == UINT32_MAX)
+		return 0;
+	preparing->is_left[cluster] = true;
+	/* stretches are no column of the user's */
+	return preparing->options->are_stretches
 		   ? 0
 		   : leave(preparing,
 			   (struct sn_left_column){.column = cluster, .why = SN_LEFT_CLUSTER});
@@ -457,6 +461,7 @@ static int make_clusters(struct preparing *preparing, struct sn_error *error)
 	if (sn_clusters_init(&prepared->clusters, column->values, prepared->kept_rows,
 			     prepared->rows))
 		return sn_fail_memory(error);
+	prepared->clusters.are_stretches = preparing->options->are_stretches;
 	if (prepared->clusters.count < CLUSTERS_LEAST)
 		return sn_fail(error, SN_ERR_ARGUMENT,
 			       "the rows are of %u clusters by '%s': at least %u are needed to say "
@@ -486,7 +491,8 @@ static int prepare(struct preparing *preparing, struct sn_error *error)
 	if (!result && prepared->count < 2)
 		return refuse_few(preparing, error);
 	prepared->candidates = prepared->count;
-	prepared->is_discrete = !result && !prepared->clusters.of && are_categories(preparing);
+	prepared->is_discrete =
+	    !result && sn_rows_are_independent(&prepared->clusters) && are_categories(preparing);
 	if (prepared->is_discrete)
 		result = make_categories(preparing);
 	if (prepared->is_discrete)
@@ -531,8 +537,9 @@ int sn_prepared_keep(struct sn_prepared *prepared, const uint64_t *kept)
 int sn_prepared_stratify(struct sn_prepared *prepared)
 {
 	sn_strata_release(&prepared->strata);
-	return sn_strata_init(&prepared->strata, &prepared->clusters, prepared->values,
-			      prepared->first, prepared->count, prepared->rows);
+	const struct sn_dimensions dimensions = {prepared->count, prepared->values, prepared->first,
+						 prepared->is_ordered};
+	return sn_strata_init(&prepared->strata, &prepared->clusters, &dimensions, prepared->rows);
 }
 
 double sn_prepared_penalty(const struct sn_prepared *prepared)

@@ -8,11 +8,11 @@
  * (|correlation| above 0.999, or categories of other names), the target stands for both, else that of the earlier tier, else the first in the table.
  *
  * A table whose columns are all categories, or whole numbers of at most 20 values, is taken as categories, unless its rows are of clusters
- * (clusters.h).
+ * (rows/clusters.h).
  */
 #pragma once
 
-#include "strata.h"
+#include "rows/strata.h"
 #include "table.h"
 
 enum sn_left_out {
@@ -58,6 +58,7 @@ struct sn_prepare_options {
 	uint32_t target; /* the column that is never left out; UINT32_MAX: there is none */
 	uint32_t
 	    cluster; /* the column whose values tell clusters, and which is no variable; UINT32_MAX: rows are independent */
+	bool are_stretches;    /* the clusters */
 	const uint16_t *tiers; /* of each column; NULL: all are of one */
 };
 

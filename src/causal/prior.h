@@ -15,8 +15,9 @@ struct sn_prior {
 	const struct sn_causal_table *table;
 	uint32_t target; /* a column, or UINT32_MAX */
 	uint32_t
-	    cluster; /* the column that tells which rows belong together (clusters.h), or UINT32_MAX */
-	uint16_t *tiers; /* of each column; SN_PRIOR_UNNAMED: no tier has named it */
+	    cluster; /* the column that tells which rows belong together (rows/clusters.h), or UINT32_MAX */
+	bool are_stretches; /* those rows follow each other */
+	uint16_t *tiers;    /* of each column; SN_PRIOR_UNNAMED: no tier has named it */
 	uint16_t tier_count;
 	struct sn_prior_pair {
 		uint32_t from, to; /* columns */

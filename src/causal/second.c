@@ -8,7 +8,7 @@
 #include "independence/blocks.h"
 #include "independence/contingency.h"
 #include "independence/fisher.h"
-#include "row_sample.h"
+#include "rows/row_sample.h"
 
 #include <stdlib.h>
 
@@ -26,7 +26,8 @@ static enum kind kind_of(const struct sn_prepared *prepared)
 	if (prepared->is_discrete)
 		return CATEGORIES;
 	bool is_plain = prepared->first[prepared->count] == prepared->count;
-	return is_plain && prepared->strata.are_shared ? NUMBERS : MIXED;
+	return is_plain && prepared->strata.are_shared && !prepared->strata.dependence ? NUMBERS
+										       : MIXED;
 }
 
 static int begin_blocks(struct sn_blocks blocks[SN_STRATA_MOST], const struct sn_row_sample *rows)
@@ -37,6 +38,7 @@ static int begin_blocks(struct sn_blocks blocks[SN_STRATA_MOST], const struct sn
 		result = sn_blocks_init(&blocks[number], rows->strata[number].correlations,
 					prepared->strata.of[number].first, prepared->count,
 					rows->strata[number].rows);
+		blocks[number].dependence = prepared->strata.dependence;
 		if (number)
 			blocks[number - 1].also = &blocks[number];
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A second opinion on a graph, by tests in place of a score: PC over all rows (pc/pc.h), with Fisher's z for numbers, chi-square where all are
- * categories, and the likelihood ratio of the degenerate Gaussian where there are both. Edges that both have do not hang on one method.
+ * categories, and the likelihood ratio of the degenerate Gaussian where there are both, and where rows are of clusters or stretches. Edges that both have do not hang on one method.
  */
 #pragma once
 

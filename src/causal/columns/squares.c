@@ -41,6 +41,15 @@ struct asking {
 	double *of_clusters; /* room for a number of each cluster */
 };
 
+/* A sum over the root of its squares, of `count` numbers, is at most the root of that. As a normal deviate (Wallace, "Bounds on normal approximations to Student's
+ * and the chi-square distributions", Annals of Mathematical Statistics 30, 1959). */
+static double of_few(double deviate, double count)
+{
+	double degrees = count - 1, left = 1 - deviate * deviate / count;
+	return left <= 0 ? INFINITY
+			 : sqrt(-degrees * log(left)) * (8 * degrees + 1) / (8 * degrees + 3);
+}
+
 /* How far from chance it is that a square goes with what its rank leaves of another dimension, as a normal deviate: of rows, or of clusters. */
 static double deviate(const struct asking *asking, const double *rank, const double *other)
 {
@@ -58,7 +67,8 @@ static double deviate(const struct asking *asking, const double *rank, const dou
 	}
 	for (uint32_t cluster = 0; cluster < clusters->count; cluster++)
 		squares += asking->of_clusters[cluster] * asking->of_clusters[cluster];
-	return squares > 0 ? fabs(sum) / sqrt(squares) : 0;
+	double deviate = squares > 0 ? fabs(sum) / sqrt(squares) : 0;
+	return clusters->of ? of_few(deviate, clusters->count) : deviate;
 }
 
 /* The dimensions of which a square may say something. */

@@ -77,25 +77,61 @@ static const struct sn_measured_effect *direct_in(const struct sn_graph_sample *
 	return measured_in(sample->direct, sample->direct_count, from, to);
 }
 
-static struct sn_causal_edge edge_of(const struct sn_discovering *discovering, uint32_t a,
-				     uint32_t b)
+/* Of an effect that rises or falls more than it turns: 1 or -1, else 0. */
+static int sign_of(const struct sn_measured_effect *measured)
+{
+	if (!measured || isnan(measured->value) ||
+	    2 * fabs(measured->turning) > fabs(measured->share))
+		return 0;
+	return measured->value < 0 ? -1 : 1;
+}
+
+static int sign_between(const struct sn_graph_sample *sample, uint32_t a, uint32_t b)
+{
+	return sign_of(direct_in(sample, a, b) ?: direct_in(sample, b, a));
+}
+
+/* By the samples that have the edge, and do not give it the sign `but`. */
+static void count_edge(const struct sn_discovering *discovering, struct sn_causal_edge *edge,
+		       int but)
 {
 	double samples = discovering->options->samples;
-	uint32_t forward = 0, backward = 0, open = 0;
+	uint32_t forward = 0, backward = 0, open = 0, a = edge->from, b = edge->to;
 	for (uint32_t number = 1; number <= discovering->options->samples; number++) {
 		const struct sn_pdag *graph = &discovering->samples[number].graph;
+		if (but && sign_between(&discovering->samples[number], a, b) == but)
+			continue;
 		forward += sn_pdag_is_directed(graph, a, b);
 		backward += sn_pdag_is_directed(graph, b, a);
 		open += sn_pdag_is_undirected(graph, a, b);
 	}
-	bool is_forward = forward >= backward;
-	uint32_t more = is_forward ? forward : backward, all = forward + backward + open;
-	return (struct sn_causal_edge){.from = is_forward ? a : b,
-				       .to = is_forward ? b : a,
-				       .is_directed = 2 * more >= all,
-				       .frequency = all / samples,
-				       .directed = more / samples,
-				       .reversed = (is_forward ? backward : forward) / samples};
+	edge->is_directed = 2 * forward >= forward + backward + open;
+	edge->frequency = (forward + backward + open) / samples;
+	edge->directed = forward / samples;
+	edge->reversed = backward / samples;
+}
+
+/* `a` and `b` in the more frequent direction. */
+static struct sn_causal_edge edge_of(const struct sn_discovering *discovering, uint32_t a,
+				     uint32_t b)
+{
+	struct sn_causal_edge edge = {.from = a, .to = b};
+	count_edge(discovering, &edge, 0);
+	if (edge.reversed > edge.directed) {
+		edge.from = b;
+		edge.to = a;
+		count_edge(discovering, &edge, 0);
+	}
+	return edge;
+}
+
+/* The sign that speaks against an effect: the other one, unless it turns more than it rises or falls; where rows are independent, none. */
+static int other_sign(const struct sn_discovering *discovering, const struct sn_effect *effect)
+{
+	if (sn_rows_are_independent(&discovering->prepared->clusters) || isnan(effect->value) ||
+	    2 * fabs(effect->turning) > effect->share)
+		return 0;
+	return effect->value < 0 ? 1 : -1;
 }
 
 static void sum_edge(const struct sn_discovering *discovering, struct sn_causal_edge *edge,
@@ -108,6 +144,8 @@ static void sum_edge(const struct sn_discovering *discovering, struct sn_causal_
 			note(room, measured);
 	}
 	edge->effect = sum_effects(room, direct_in(&discovering->samples[0], edge->from, edge->to));
+	if (!sn_knowledge_requires(discovering->options->knowledge, edge->from, edge->to))
+		count_edge(discovering, edge, other_sign(discovering, &edge->effect));
 }
 
 SN_SORT_BY(sort_edges, struct sn_causal_edge, const void *,
@@ -125,6 +163,8 @@ static int collect_edges(struct sn_discovery *discovery, const struct sn_discove
 			if (edge.frequency < SN_DOUBTFUL)
 				continue;
 			sum_edge(discovering, &edge, room);
+			if (edge.frequency < SN_DOUBTFUL)
+				continue;
 			result = edge.frequency < SN_FREQUENT
 				     ? sn_vec_push(&discovery->doubtful, &doubtful_capacity,
 						   &discovery->doubtful_count, edge)
@@ -156,14 +196,21 @@ static struct sn_target_cause total_of(const struct sn_discovering *discovering,
 	for (uint32_t number = 1; number <= samples; number++) {
 		const struct sn_measured_effect *measured =
 		    total_in(&discovering->samples[number], from, target, by_a_way);
-		if (!measured)
-			continue;
-		note(room, measured);
-		count += measured->has_way;
+		if (measured)
+			note(room, measured);
 	}
-	return (struct sn_target_cause){
-	    from, (double)count / samples,
-	    sum_effects(room, total_in(&discovering->samples[0], from, target, by_a_way))};
+	struct sn_target_cause total = {
+	    .from = from,
+	    .effect =
+		sum_effects(room, total_in(&discovering->samples[0], from, target, by_a_way))};
+	int but = other_sign(discovering, &total.effect);
+	for (uint32_t number = 1; number <= samples; number++) {
+		const struct sn_measured_effect *measured =
+		    total_in(&discovering->samples[number], from, target, by_a_way);
+		count += measured && measured->has_way && !(but && sign_of(measured) == but);
+	}
+	total.frequency = (double)count / samples;
+	return total;
 }
 
 static int collect_totals(struct sn_discovery *discovery, const struct sn_discovering *discovering,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From prepared columns to a causal graph and how sure it is: the graph of all rows, and one of each of many samples of the rows, drawn with
- * replacement. What share of those have an edge, direct it so, and give its effect that sign is how often it would be found again.
+ * replacement. What share of those have an edge, direct it so, and give its effect that sign is how often it would be found again. Where rows are of clusters
+ * or stretches, samples that give it the other sign do not have it: chance, of which there is more then, gives either.
  *
  * An effect is that of one standard deviation of the cause, in standard deviations of what it causes, of columns as they were prepared: along an
  * edge with the other causes held, in total over all ways. A category of text has none, but a share of the variance. The share in total of what

@@ -5,7 +5,7 @@
 #include "base/vec.h"
 #include "causal/cholesky.h"
 #include "causal/levels.h"
-#include "causal/row_sample.h"
+#include "causal/rows/row_sample.h"
 #include "causal/search/subset_search.h"
 
 #include <math.h>
@@ -132,7 +132,8 @@ static struct sn_measured_effect measure_total(const struct sn_discovering *disc
 	uint32_t held = choose_causes(measuring, from, UINT32_MAX);
 	struct sn_measured_effect measured = regress(measuring, held, from, target);
 	/* the correction for chance takes rows as independent */
-	if (discovering->levels[from] && prepared->is_ordered[target] && !prepared->clusters.of)
+	if (discovering->levels[from] && prepared->is_ordered[target] &&
+	    !sn_clusters_have_means(&prepared->clusters))
 		measured.share =
 		    sn_levels_share(discovering->levels[from], discovering->level_counts[from],
 				    prepared->values + prepared->first[target] * prepared->rows,

@@ -6,6 +6,7 @@
 #include "causal/cholesky.h"
 #include "chi_square.h"
 
+#include <float.h>
 #include <stdlib.h>
 
 /* Dimensions of one test, so that a triangle stays small. */
@@ -61,6 +62,18 @@ struct ratio {
 	double value, degrees;
 };
 
+/* So many independent rows would say as much. */
+static double rows_of(const struct sn_blocks *blocks, uint32_t a, uint32_t b)
+{
+	double sum = 0, pairs = 0;
+	for (uint32_t own = blocks->first[a]; own < blocks->first[a + 1]; own++)
+		for (uint32_t other = blocks->first[b]; other < blocks->first[b + 1]; other++) {
+			sum += blocks->dependence[(size_t)own * blocks->dimensions + other];
+			pairs++;
+		}
+	return (double)blocks->rows * pairs / sum;
+}
+
 /* False where nothing can be tested. */
 static bool measure(struct sn_blocks *blocks, uint32_t a, uint32_t b, const uint32_t *given,
 		    uint32_t count, struct ratio *ratio)
@@ -78,8 +91,10 @@ static bool measure(struct sn_blocks *blocks, uint32_t a, uint32_t b, const uint
 	chosen = held;
 	if (!add(blocks, a, &chosen, &of_a) || !add(blocks, b, &chosen, &of_b_with_a))
 		return false;
-	double rows = (double)blocks->rows - 1 - ranks - (of_a.rank + of_b.rank + 1) / 2.0;
-	if (!of_a.rank || !of_b.rank || rows < 1)
+	double all = blocks->dependence ? rows_of(blocks, a, b) : (double)blocks->rows;
+	double rows = all - 1 - ranks - (of_a.rank + of_b.rank + 1) / 2.0;
+	/* where all is determined, the factor does not see it */
+	if (!of_a.rank || !of_b.rank || rows < 1 || all <= 1 + ranks + of_a.rank + of_b.rank)
 		return false;
 	/* of dimensions that a determines next to nothing is left */
 	double nothing = log(SN_CHOLESKY_NOTHING) * (of_b.rank - of_b_with_a.rank);
@@ -105,7 +120,9 @@ static double blocks_of(void *context, uint32_t a, uint32_t b, const uint32_t *g
 		}
 	if (!vary_together)
 		return 1;
-	return is_known ? sn_chi_square_tail(ratio.value, ratio.degrees) : SN_INDEPENDENCE_UNKNOWN;
+	/* not 0, which means that nothing was tested */
+	return is_known ? fmax(sn_chi_square_tail(ratio.value, ratio.degrees), DBL_MIN)
+			: SN_INDEPENDENCE_UNKNOWN;
 }
 
 struct sn_independence sn_blocks_test(struct sn_blocks *blocks)

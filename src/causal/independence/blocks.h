@@ -7,7 +7,7 @@
  * Sources: the degenerate Gaussian of Andrews, Ramsey and Cooper, "Learning high-dimensional directed acyclic graphs with mixed data-types"
  * (2019); the factor is Bartlett's, "Further aspects of the theory of multiple regression" (1938), without which few rows give too
  * many dependences. Dimensions that others determine are not counted; where nothing is left of a or b, nothing is tested.
- * The numbers of strata (causal/strata.h) and their degrees add up; variables that vary in none together are independent.
+ * The numbers of strata (causal/rows/strata.h) and their degrees add up; variables that vary in none together are independent.
  */
 #pragma once
 
@@ -22,6 +22,8 @@ struct sn_blocks {
 	double *factor; /* room for a triangle */
 	uint32_t *chosen;
 	struct sn_blocks *also; /* of the same variables in another stratum, or NULL */
+	const double *
+	    dependence; /* by whose mean over a and b the rows are divided, dimensions x dimensions; NULL: 1 */
 };
 
 /* Of one stratum. The arrays must live as long. 0 or SN_ERR_MEMORY; release it in either case. */

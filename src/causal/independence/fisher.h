@@ -24,7 +24,7 @@ struct sn_fisher {
 	uint32_t node_count;
 };
 
-/* Both arrays must live as long. Costs no memory before a test. */
+/* The array must live as long. Costs no memory before a test. */
 void sn_fisher_init(struct sn_fisher *fisher, const double *correlations, uint32_t variables,
 		    size_t rows);
 void sn_fisher_release(struct sn_fisher *fisher);

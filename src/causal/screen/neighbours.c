@@ -446,7 +446,8 @@ static double block_probability(const struct choosing *choosing, uint32_t variab
 	    result ? SN_INDEPENDENCE_MEMORY : test.of(test.context, 0, 1, &given, 0);
 	for (uint32_t number = 0; number < choosing->part_count; number++)
 		sn_blocks_release(&blocks[number]);
-	return probability;
+	/* what cannot be tested speaks for nothing */
+	return probability == SN_INDEPENDENCE_UNKNOWN ? 1 : probability;
 }
 
 static double probability_of(const struct choosing *choosing, uint32_t variable)
@@ -457,7 +458,7 @@ static double probability_of(const struct choosing *choosing, uint32_t variable)
 	    sn_part_size(part, target) != 1)
 		return block_probability(choosing, variable);
 	double correlation = part->with_all[part->first[target]][part->first[variable]];
-	return sn_normal_two_sided(sqrt(part->rows - 3) *
+	return sn_normal_two_sided(sqrt(fmax(part->rows - 3, 0)) *
 				   atanh(fmin(fabs(correlation), 1 - SN_CHOLESKY_NOTHING)));
 }
 

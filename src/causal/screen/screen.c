@@ -4,7 +4,7 @@
 
 #include "base/pool.h"
 #include "neighbours.h"
-#include "causal/row_sample.h"
+#include "causal/rows/row_sample.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -47,11 +47,24 @@ static bool choose(struct sn_gaussian_score *score, uint32_t variable, uint32_t 
 	return true;
 }
 
+/* Summed over all pairs. */
+static double dependence_of(const struct sn_gaussian_score *score, const uint32_t *causes,
+			    uint32_t count, uint32_t variable)
+{
+	double sum = 0;
+	for (uint32_t own = score->first[variable]; own < score->first[variable + 1]; own++)
+		for (uint32_t place = 0; place < count; place++)
+			sum += score->dependence[(size_t)own * score->dimensions + causes[place]];
+	return sum;
+}
+
 double sn_gaussian_penalty(const struct sn_gaussian_score *score, const uint32_t *causes,
 			   uint32_t count, uint32_t variable)
 {
 	double marked_causes = 0, marked = 0,
 	       size = score->first[variable + 1] - score->first[variable];
+	if (score->dependence)
+		return score->penalty * dependence_of(score, causes, count, variable);
 	if (!score->is_marked)
 		return score->penalty * size * count;
 	for (uint32_t place = 0; place < count; place++)

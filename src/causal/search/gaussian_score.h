@@ -31,6 +31,8 @@ struct sn_gaussian_score {
 	/* The same of a pair whose dimensions are both marked; NULL: none is. */
 	double penalty_marked;
 	const bool *is_marked;
+	const double *
+	    dependence; /* by which that of each pair is multiplied, dimensions x dimensions; NULL: 1 */
 	/* Of the last parents: their dimensions, how many of these have their row of the factor, and that. */
 	uint32_t *chosen, known;
 	double *factor;

@@ -32,7 +32,8 @@ static int sum_with_each(void *context, uint32_t variable, const uint32_t *paren
 		const struct sn_score *of = &sum->of[number];
 		result = of->with_each(of->context, variable, parents, count, added, added_count,
 				       sum->room);
-		add_room(sum, number, added_count, scores);
+		if (!result)
+			add_room(sum, number, added_count, scores);
 	}
 	return result < 0 ? SN_ERR_MEMORY : 0;
 }
@@ -45,7 +46,8 @@ static int sum_without_each(void *context, uint32_t variable, const uint32_t *pa
 	for (uint32_t number = 0; result >= 0 && number < sum->count; number++) {
 		const struct sn_score *of = &sum->of[number];
 		result = of->without_each(of->context, variable, parents, count, sum->room);
-		add_room(sum, number, count, scores);
+		if (!result)
+			add_room(sum, number, count, scores);
 	}
 	return result < 0 ? SN_ERR_MEMORY : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sum of scores of the same variables, as those of strata are (causal/strata.h). */
+/* The sum of scores of the same variables, as those of strata are (causal/rows/strata.h). */
 #pragma once
 
 #include "score.h"

@@ -120,7 +120,8 @@ static void say_left_out(const struct sn_causal *causal, struct sn_page *page)
 	char whys[96] = "";
 	for (uint32_t number = 0; number < prepared->left_count; number++)
 		same += prepared->left[number].why == SN_LEFT_SAME;
-	uint32_t nothing = prepared->left_count - same - screened - (prepared->clusters.of != NULL);
+	uint32_t all = causal->table->column_count - (prepared->clusters.of != NULL);
+	uint32_t nothing = all - prepared->candidates - same;
 	if (same)
 		snprintf(whys, sizeof(whys), "%u %s the same as another one%s", same,
 			 same == 1 ? "says" : "say", nothing ? ", " : "");
@@ -129,7 +130,7 @@ static void say_left_out(const struct sn_causal *causal, struct sn_page *page)
 			 nothing == 1 ? "says" : "say");
 	if (same || nothing)
 		sn_page_sentence(page, "%u of %u columns are compared; %s.", prepared->candidates,
-				 causal->table->column_count, whys);
+				 all, whys);
 	if (screened)
 		sn_page_sentence(page,
 				 "%u of these %u columns are not in the graph: they say nothing of "
@@ -145,12 +146,36 @@ static void say_left_out(const struct sn_causal *causal, struct sn_page *page)
 static void say_clusters(const struct sn_causal *causal, struct sn_page *page)
 {
 	const struct sn_prepared *prepared = &causal->prepared;
-	if (prepared->clusters.of)
+	if (prepared->clusters.are_stretches)
+		sn_page_sentence(page,
+				 "Samples are drawn of %u stretches of rows that follow each "
+				 "other, as these may be alike.",
+				 prepared->clusters.count);
+	else if (prepared->clusters.are_single)
+		sn_page_sentence(page,
+				 "The %zu rows are of as many clusters by %s, so that rows are "
+				 "taken as independent.",
+				 prepared->rows, causal->table->columns[causal->cluster].name);
+	else if (prepared->clusters.of)
 		sn_page_sentence(page,
 				 "The %zu rows are of %u clusters by %s: those of one are drawn "
 				 "together, and not taken as independent.",
 				 prepared->rows, prepared->clusters.count,
 				 causal->table->columns[causal->cluster].name);
+	if (!sn_clusters_have_means(&prepared->clusters) || prepared->strata.count > 1)
+		return;
+	uint32_t clusters = prepared->clusters.count;
+	if (clusters < SN_MEANS_LEAST && prepared->strata.of[0].within)
+		sn_page_sentence(page,
+				 "What differs between clusters is not compared, as %u are too few "
+				 "to tell it from chance; what differs within them is.",
+				 clusters);
+	else if (prepared->rows - clusters < SN_WITHIN_LEAST)
+		sn_page_sentence(
+		    page,
+		    "What differs within clusters is not compared: only %zu rows are more "
+		    "than there are clusters.",
+		    prepared->rows - clusters);
 }
 
 /* ---- tables ---- */

@@ -47,9 +47,22 @@ def test_effects_within_runs_are_found(find):
     found = find(table, "--cluster", "run")
     assert [cause["cause"] for cause in found["causes"]] == ["size"] and found["causes"][0]["frequency"] > 0.9
     assert pairs(found) == {frozenset(("size", "time"))}
+    assert found["edges"][0]["pc"] != "none" and found["edges"][0]["p_adjusted"] < 1e-6
     assert (found["cluster"], found["clusters"]) == ("run", 30)
     assert {"column": "run", "why": "cluster"} in found["left_out"] and "run" not in found["nodes"]
     assert "The 1200 rows are of 30 clusters by run: those of one are drawn together, and not taken as independent." in found["sentences"]
+
+
+def test_an_effect_of_either_sign_is_not_sure(find):
+    """More of it is more in 11 of 20 runs, and less in the others: samples of runs say the one or the other, and these do not confirm each other."""
+    found = []
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        run = np.repeat(np.arange(20), 50)
+        size, sign = random.normal(size=len(run)), np.where(run < 11, 1, -1)
+        table = {"run": run, "size": size, "time": sign * size + 0.3 * random.normal(size=len(run)), "other": random.normal(size=len(run))}
+        found += find(table, "--cluster", "run")["edges"]
+    assert len(found) <= 2 and all(edge["frequency"] < 0.7 for edge in found), found
 
 
 def test_effects_of_runs_are_found_where_runs_are_many(find):
@@ -85,14 +98,54 @@ def test_the_share_of_a_runs_own_column_is_not_that_of_rows(find):
         assert main["share"] < 0.2, main
 
 
+def noise(seed: int, rows: int, columns: int) -> dict[str, np.ndarray]:
+    random = np.random.default_rng(seed)
+    return {"time": random.normal(size=rows)} | {f"v{number}": random.normal(size=rows) for number in range(columns)}
+
+
+def test_few_runs_and_many_columns(find):
+    """Of twelve runs a few columns explain any means: they are not compared, and the text says so."""
+    for seed in range(3):
+        found = find({"run": np.arange(960) % 12} | noise(seed, 960, 30), "--cluster", "run")
+        assert found["edges"] == [] and len(found["undetermined"]) <= 2, found["undetermined"]
+        assert ("What differs between clusters is not compared, as 12 are too few to tell it from chance; what differs within them is."
+                in found["sentences"])
+
+
+def test_a_category_that_names_the_runs(find):
+    """It tells all of each column's means, and says nothing."""
+    table = runs(13)
+    table["host"] = np.array([f"host{number}" for number in table["run"]])
+    for options in ((), ("--tier", "host")):
+        found = find(table, "--cluster", "run", "--samples", "40", *options)
+        assert not any("host" in pair for pair in pairs(found)), found["edges"]
+        assert all(edge["pc"] == "none" for edge in found["edges"])
+
+
+def test_pairs(find):
+    """Fifteen, of which each has both variants: what differs within them is told, by few rows."""
+    random = np.random.default_rng(14)
+    pair, variant = np.repeat(np.arange(15), 2), np.arange(30) % 2
+    table = {"pair": pair, "variant": variant, "other": random.normal(size=30),
+             "time": 5 * random.normal(size=15)[pair] + 2 * variant + 0.2 * random.normal(size=30)}
+    found = find(table, "--cluster", "pair", "--tier", "variant")
+    assert [cause["cause"] for cause in found["causes"]] == ["variant"]
+
+
+def test_runs_and_single_rows(find):
+    """Means of ninety runs of fifty rows scatter little, those of thirty rows without a run much: what says nothing is in no edge."""
+    run = np.concatenate([np.repeat(np.arange(90), 50), np.full(30, -1)]).astype(object)
+    run[-30:] = ""
+    count = sum(len(find({"run": run} | noise(seed, len(run), 8), "--cluster", "run", "--samples", "40")["edges"]) for seed in range(6))
+    assert count <= 1, count
+
+
 def test_runs_of_different_lengths(find):
-    """One run has nine of ten rows, and a third of the samples lacks it: these have as many rows as they have, and no edges by chance."""
-    run = np.concatenate([np.zeros(900, int), 1 + np.arange(100) % 19])
+    """One run has nine of ten rows, and half of the samples lack it: these have as many rows as they have, and no edges by chance."""
+    run = np.concatenate([np.zeros(900, int), 1 + np.arange(100) % 39])
     doubtful = 0
     for seed in range(4):
-        random = np.random.default_rng(seed)
-        table = {"run": run, "time": random.normal(size=1000)} | {f"v{number}": random.normal(size=1000) for number in range(6)}
-        found = find(table, "--cluster", "run")
+        found = find({"run": run} | noise(seed, 1000, 6), "--cluster", "run")
         assert found["edges"] == []
         doubtful += len(found["undetermined"])
     assert doubtful <= 10, doubtful  # of 84 pairs
@@ -107,6 +160,7 @@ def test_each_row_by_itself_is_as_without(find):
         single[0] = 0
         found = find(table | {"run": single}, "--cluster", "run")
         assert found["clusters"] == len(single)
+        assert f"The {len(single)} rows are of as many clusters by run, so that rows are taken as independent." in found["sentences"]
         assert [(edge["from"], edge["to"], edge["frequency"], edge["effect"]) for edge in found["edges"]] == [
             (edge["from"], edge["to"], edge["frequency"], edge["effect"]) for edge in alone["edges"]]
 

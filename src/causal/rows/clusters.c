@@ -3,7 +3,7 @@
 #include "clusters.h"
 
 #include "base/error.h"
-#include "columns/value_order.h"
+#include "causal/columns/value_order.h"
 
 #include <stdlib.h>
 
@@ -33,6 +33,7 @@ int sn_clusters_init(struct sn_clusters *clusters, const double *values, const u
 			clusters->of[order[place]] = clusters->count;
 		clusters->row_of[clusters->count++] = order[first];
 	}
+	clusters->are_single = clusters->count == rows;
 	free(order);
 	return 0;
 }

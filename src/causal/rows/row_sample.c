@@ -2,8 +2,8 @@
 /* Drawing rows, and what is computed of them; see row_sample.h. */
 #include "row_sample.h"
 
-#include "correlations.h"
-#include "random.h"
+#include "causal/correlations.h"
+#include "causal/random.h"
 
 #include <stdlib.h>
 
@@ -33,15 +33,28 @@ static uint32_t *draw(uint32_t count, uint64_t seed, size_t number)
 	return times;
 }
 
+/* Half of them, each once: NULL without memory. */
+static uint32_t *draw_half(uint32_t count, uint64_t seed, size_t number)
+{
+	struct sn_random random;
+	uint32_t *times = calloc(count + UINT64_C(1), sizeof(*times));
+	sn_random_begin(&random, seed, number);
+	for (uint32_t item = 0, drawn = 0; times && item < count; item++) {
+		times[item] = sn_random_below(&random, count - item) < count / 2 - drawn;
+		drawn += times[item];
+	}
+	return times;
+}
+
 int sn_row_sample_times(uint32_t **times, const struct sn_prepared *prepared, uint64_t seed,
 			size_t number)
 {
 	const struct sn_clusters *clusters = &prepared->clusters;
-	if (!clusters->of) {
+	if (sn_rows_are_independent(clusters)) {
 		*times = draw((uint32_t)prepared->rows, seed, number);
 		return *times ? 0 : SN_ERR_MEMORY;
 	}
-	uint32_t *of_clusters = draw(clusters->count, seed, number);
+	uint32_t *of_clusters = draw_half(clusters->count, seed, number);
 	*times = calloc(prepared->rows + 1, sizeof(**times));
 	for (size_t row = 0; of_clusters && *times && row < prepared->rows; row++)
 		(*times)[row] = of_clusters[clusters->of[row]];
@@ -124,6 +137,7 @@ static int begin_gaussian(struct sn_row_sample *sample)
 		/* the part for the number of columns once for each pair, whatever it varies by */
 		score->penalty_marked = score->penalty;
 		score->is_marked = stratum->varies_before;
+		score->dependence = prepared->strata.dependence;
 		score->penalty += sn_prepared_penalty(prepared);
 		sample->sum.of[number] =
 		    (struct sn_score){sn_gaussian_score_of, score, sn_gaussian_score_with_each,

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What rows vary by, in parts that are independent of each other: its strata (Nelder, "The analysis of randomized experiments with orthogonal block
- * structure", Proceedings of the Royal Society A 283, 1965). Independent rows have one. Rows of clusters have two: the means of clusters, of which
+ * structure", Proceedings of the Royal Society A 283, 1965). Independent rows and stretches have one. Rows of other clusters have two: the means of clusters, of which
  * there are as many as clusters, and how rows differ from the mean of theirs, which says as much as there are rows less clusters.
  *
  * A score is the sum of those in each stratum, with coefficients of its own, and so is the statistic of a test. So what few runs have in common by
- * chance is judged as that of few runs is, also in what columns leave that determine each other, and an effect within runs by all rows. Means count alike
- * whatever the clusters' sizes. Where there are less than SN_WITHIN_LEAST rows more than clusters, what differs within them is left out.
+ * chance is judged as that of few runs is, and an effect within runs by all rows. Means of unequal clusters scatter unequally: each is divided by what it
+ * scatters by, so that all count alike.
+ *
+ * Means of less than SN_MEANS_LEAST clusters are left out, as a few columns explain any numbers that are so few; so is what differs within clusters where that
+ * are less than SN_WITHIN_LEAST rows. A category of more levels than a tenth of the clusters is not among the means.
  */
 #pragma once
 
+#include "causal/search/sum_score.h"
 #include "clusters.h"
 
 #include <stdbool.h>
 
-#define SN_STRATA_MOST	2u
-#define SN_WITHIN_LEAST 20u
+#define SN_STRATA_MOST	    SN_SUMMED_MOST
+#define SN_MEANS_LEAST	    30u
+#define SN_WITHIN_LEAST	    10u
+#define SN_CLUSTERS_A_LEVEL 10u
 
 struct sn_stratum {
 	size_t rows;
@@ -34,14 +40,23 @@ struct sn_stratum {
 struct sn_strata {
 	struct sn_stratum of[SN_STRATA_MOST];
 	uint32_t count;
-	bool
-	    are_shared; /* values and dimensions are those of the table, which is the only stratum */
+	bool are_shared; /* values and dimensions are those of the table, the only stratum */
+	/* Of stretches, of up to SN_DEPENDENCE_MOST dimensions: how much less rows say of each pair (dependence.h); else NULL. */
+	double *dependence;
 };
 
-/* Of the dimensions of `variables`, with mean 0 and sum of squares 1 over all rows; all that is given must live as long. Each stratum has a dimension. 0 or
- * SN_ERR_MEMORY; release them in either case. */
-int sn_strata_init(struct sn_strata *strata, const struct sn_clusters *clusters, double *values,
-		   uint32_t *first, uint32_t variables, size_t rows);
+/* The columns of a table: of each dimension its value in each row, with mean 0 and sum of squares 1. */
+struct sn_dimensions {
+	uint32_t variables;
+	double *values;
+	uint32_t
+	    *first; /* of each variable its first dimension; behind the last one their number */
+	const bool *is_ordered; /* of each variable: it is a number */
+};
+
+/* All that is given must live as long. Each stratum has a dimension, unless none varies in any. 0 or SN_ERR_MEMORY; release them in either case. */
+int sn_strata_init(struct sn_strata *strata, const struct sn_clusters *clusters,
+		   const struct sn_dimensions *dimensions, size_t rows);
 void sn_strata_release(struct sn_strata *strata);
 
 /* How often each row of a stratum is in a sample which has the table's rows so often; the caller's to free. NULL without memory. */

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sample of prepared rows, drawn with replacement, or all of them; and how graphs are scored by it. */
+/*
+ * A sample of prepared rows, or all of them; and how graphs are scored by it. Independent rows are drawn with replacement, as many as there are. Of clusters
+ * half are drawn, each once: what is estimated scatters as much among halves as among samples with replacement, but a cluster that is there several times would
+ * count as several, and of few clusters a score would take that for a dependence.
+ */
 #pragma once
 
-#include "search/discrete_score.h"
-#include "search/gaussian_score.h"
-#include "search/sum_score.h"
-#include "prepare.h"
+#include "causal/search/discrete_score.h"
+#include "causal/search/gaussian_score.h"
+#include "causal/search/sum_score.h"
+#include "causal/prepare.h"
 
 /* A stratum of the rows that were drawn. */
 struct sn_sampled_stratum {
