@@ -4,6 +4,7 @@
 
 #include "base/peers/divide.h"
 #include "base/sort_by.h"
+#include "causal/columns/value_order.h"
 #include "show/causal/causal_answer.h"
 #include "show/causal/causal_picture.h"
 
@@ -11,6 +12,11 @@
 
 /* Categories of a column that are told apart; the rest is one. */
 #define LEVELS_KEPT 12u
+
+/* The column of the stretch of time that a launch is of. */
+#define STRETCH		"stretch"
+/* Stretches of fewer rows would be too few, or too short to hold what neighbours have in common. */
+#define STRETCHED_LEAST 400u
 
 /* ---- the table ---- */
 
@@ -80,11 +86,29 @@ static size_t choose_rows(const struct sn_feature_column *target, size_t count, 
 	return SN_CAUSES_ROWS;
 }
 
+/* Of n launches about the root of n stretches that follow each other in time, on whatever device: neighbours are alike for many reasons. */
+static int add_stretches(struct sn_causal_table *table, uint32_t start)
+{
+	size_t rows = table->row_count, count = (size_t)sqrt((double)rows);
+	uint32_t *order = sn_value_order(table->columns[start].values, NULL, rows);
+	double *values = malloc((rows + 1) * sizeof(*values));
+	for (size_t place = 0; order && values && place < rows; place++)
+		values[order[place]] = (double)(place * count / rows);
+	if (order && values)
+		table->columns[table->column_count++] =
+		    (struct sn_causal_column){.name = STRETCH, .values = values};
+	else
+		free(values);
+	bool has_failed = !order || !values;
+	free(order);
+	return has_failed ? SN_ERR_MEMORY : 0;
+}
+
 static int make_table(struct sn_causal_table *table, const struct sn_launch_features *features,
 		      enum sn_feature target)
 {
 	size_t *rows = malloc((features->row_count + 1) * sizeof(*rows));
-	table->columns = calloc(features->column_count + 1, sizeof(*table->columns));
+	table->columns = calloc(features->column_count + 2u, sizeof(*table->columns));
 	int result = rows && table->columns ? 0 : SN_ERR_MEMORY;
 	if (!result)
 		table->row_count =
@@ -93,6 +117,9 @@ static int make_table(struct sn_causal_table *table, const struct sn_launch_feat
 		if (sn_feature_is_beside((enum sn_feature)number, target))
 			result = add_column(table, rows, &features->columns[number]);
 	free(rows);
+	uint32_t start = sn_causal_table_find(table, sn_feature_name(SN_FEATURE_START));
+	if (!result && start != UINT32_MAX && table->row_count >= STRETCHED_LEAST)
+		result = add_stretches(table, start);
 	return result;
 }
 
@@ -135,6 +162,9 @@ static int make_prior(struct sn_variability_causes *causes, struct sn_error *err
 {
 	int result =
 	    sn_prior_init(&causes->prior, &causes->table, sn_feature_name(causes->target), error);
+	if (!result && sn_causal_table_find(&causes->table, STRETCH) != UINT32_MAX)
+		result = sn_prior_set_cluster(&causes->prior, STRETCH, error);
+	causes->prior.are_stretches = true;
 	if (!result)
 		set_tiers(&causes->prior);
 	return result;

@@ -53,6 +53,31 @@ def test_nothing_is_the_cause(sonde, tmp_path):
     assert any(line.startswith("Nothing found: no column is a cause of perf_variation") for line in graph["sentences"])
 
 
+def slow(source: random.Random, count: int) -> list[float]:
+    """Normal numbers, each much like the one before: forgotten after 40."""
+    value, numbers, kept = 0.0, [], math.exp(-1 / 40)
+    for _ in range(count):
+        value = kept * value + math.sqrt(1 - kept * kept) * source.gauss(0, 1)
+        numbers.append(value)
+    return numbers
+
+
+@pytest.mark.parametrize("seed", [3, 4, 9, 10, 11])
+def test_what_neighbours_have_in_common_is_no_cause(sonde, tmp_path, seed):
+    """How durations scatter and how long the host waits change slowly, and say nothing of each other. With launches drawn one by one all samples said that the
+    time, or the gap, is a cause."""
+    source, run, at = random.Random(seed), Run(), 1_000_000
+    for spread, wait in zip(slow(source, 3000), slow(source, 3000)):
+        duration = round(20_000 * math.exp(source.gauss(0, 0.02 * math.exp(0.7 * spread))))
+        at += round(30_000 * math.exp(0.5 * wait))
+        run.launches.append(Launch("kernel", at, duration))
+        at += duration
+    graph = why(sonde, run.write(tmp_path / "t"))
+    assert graph["causes"] == []
+    assert "Samples are drawn of 54 stretches of rows that follow each other, as these may be alike." in graph["sentences"]
+    assert (graph["cluster"], graph["clusters"]) == ("stretch", 54)
+
+
 def test_nothing_causes_a_configuration(sonde, tmp_path):
     graph = why(sonde, variable(5, lambda name, grid: 0.02 * math.sqrt(grid)).write(tmp_path / "t"))
     assert not {edge["to"] for edge in graph["edges"] if edge["directed"]} & {"kernel", "gridX", "blockX", "registers", "place"}
