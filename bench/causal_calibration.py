@@ -202,8 +202,10 @@ def write_page(results, page):
     text = page.read_text() if page.exists() else ""
     marks = "<!-- tables -->\n", "<!-- end of tables -->\n"
     head, tail = (text.split(marks[0])[0], text.split(marks[1])[1]) if marks[1] in text else (text, "")
-    monotone = [result for result in results if KINDS[result["kind"]][3] != "square"]
-    parts = [["All models:"], deciles(results), ["Without the ones that are not monotone:"], deciles(monotone), kinds(results), nulls(results)]
+    told = [result for result in results if not KINDS[result["kind"]][4].endswith("untold")]
+    monotone = [result for result in told if KINDS[result["kind"]][3] != "square"]
+    parts = [["All models but those whose runs are taken as independent:"], deciles(told), ["Without the ones that are not monotone:"],
+             deciles(monotone), kinds(results), nulls(results)]
     machine = f"{len(results)} tables, {', '.join(map(str, samples))} samples each; {os.cpu_count()} processors ({platform.machine()})."
     page.write_text(head + marks[0] + "\n\n".join("\n".join(part) for part in parts) + "\n\n" + machine + "\n" + marks[1] + tail)
 
