@@ -4,7 +4,7 @@
 
 Each round shuffles the columns, and asks both for a graph of the same table. Sonde's edges are those of its JSON, in at least half of the samples,
 directed as it says; beside them the graph of all rows. The distance counts each pair of variables that differs from the completed graph of the
-network's class, once.
+network's class, once. Of "Sachs, interventions told" both also get, as a first tier, columns that say which of the nine interventions a row is of; edges of these are left out.
 
 Usage: causal_networks.py DATA [--rounds N] [--samples N] [--peer PYTHON] [--results FILE] [--page FILE]
 DATA is a folder with bnlearn/NAME.txt, bnlearn/NAME.graph.txt and sachs/. PYTHON has causal-learn. Results are appended to FILE, a line each; --page
@@ -25,15 +25,26 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path(os.environ.get("SONDE_BUILD", ROOT / "build"))
+# Of the interventions on the cells of Sachs: "cd3_cd28" was in all but those with "pma" and "b2camp", and would be determined by these.
+TOLD = ["icam2", "aktinhib", "g0076", "psitect", "u0126", "ly", "pma", "b2camp"]
+LEFT_OUT = "cd3_cd28"
 PEER = r"""
 import sys, json, time
 import numpy as np
+from causallearn.graph.GraphNode import GraphNode
 from causallearn.search.ConstraintBased.PC import pc
-path, test = sys.argv[1:]
-names = open(path).readline().split(",")
+from causallearn.utils.PCUtils.BackgroundKnowledge import BackgroundKnowledge
+path, test, *told = sys.argv[1:]
+names = open(path).readline().strip().split(",")
 data = np.loadtxt(path, delimiter=",", skiprows=1)
+known = BackgroundKnowledge() if told else None
+for name in names if told else []:
+    known.add_node_to_tier(GraphNode(name), 0 if name in told else 1)
+for one in told:
+    for other in set(told) - {one}:
+        known.add_forbidden_by_node(GraphNode(one), GraphNode(other))
 begin = time.monotonic()
-graph = pc(data, 0.05, test, stable=True, show_progress=False).G.graph
+graph = pc(data, 0.05, test, stable=True, show_progress=False, background_knowledge=known, node_names=names).G.graph
 taken = time.monotonic() - begin
 edges = []
 for i in range(len(graph)):
@@ -106,25 +117,34 @@ def read_truth(path):
 
 def networks(data):
     for graph in sorted((data / "bnlearn").glob("*.graph.txt"), key=lambda path: path.stat().st_size):
-        yield graph.name.split(".")[0], graph.with_name(graph.name.replace(".graph", "")), graph, "chisq", None
+        yield graph.name.split(".")[0], graph.with_name(graph.name.replace(".graph", "")), graph, "chisq", None, []
     sachs = data / "sachs"
+    graph = sachs / "sachs.2005.ground.truth.graph.txt"
     for name, rows in (("Sachs, measured", None), ("Sachs, first 853 rows", 853)):
-        yield name, sachs / "sachs.2005.continuous.txt", sachs / "sachs.2005.ground.truth.graph.txt", "fisherz", rows
+        yield name, sachs / "sachs.2005.continuous.txt", graph, "fisherz", rows, []
+    yield "Sachs, interventions told", sachs / "sachs.2005.with.jittered.experimental.continuous.txt", graph, "fisherz", None, TOLD
 
 
-def shuffled(path, seed, count, to):
-    rows = [line.split() for line in path.read_text().splitlines()][:count and count + 1]
-    order = list(range(len(rows[0])))
+def shuffled(path, seed, count, told, to):
+    """What is told is 0 or 1, to which the file adds noise."""
+    names, *rows = [line.split() for line in path.read_text().splitlines()][:count and count + 1]
+    order = [column for column, name in enumerate(names) if name != LEFT_OUT]
     random.Random(seed).shuffle(order)
-    to.write_text("".join(",".join(row[column] for column in order) + "\n" for row in rows))
+    rows = [[str(round(float(value))) if name in told else value for name, value in zip(names, row)] for row in rows]
+    to.write_text("".join(",".join(row[column] for column in order) + "\n" for row in [names, *rows]))
 
 
-def of_sonde(table, samples):
+def without(told, edges):
+    return Graph([edge for edge in edges if not {edge[0], edge[1]} & set(told)])
+
+
+def of_sonde(table, samples, told):
     begin = time.monotonic()
-    done = subprocess.run([BUILD / "src/cmd/sonde", "causal", table, "--samples", str(samples), "--format", "json"],
+    tier = ["--tier", ",".join(told)] if told else []
+    done = subprocess.run([BUILD / "src/cmd/sonde", "causal", table, "--samples", str(samples), "--format", "json", *tier],
                           capture_output=True, text=True, check=True)
     edges = json.loads(done.stdout)["edges"]
-    return Graph([(edge["from"], edge["to"], edge["directed"]) for edge in edges if edge["frequency"] >= 0.5]), \
+    return without(told, [(edge["from"], edge["to"], edge["directed"]) for edge in edges if edge["frequency"] >= 0.5]), \
         time.monotonic() - begin
 
 
@@ -135,25 +155,25 @@ def of_all_rows(table):
     return Graph([(a, b, int(is_directed)) for a, b, is_directed in edges]), time.monotonic() - begin
 
 
-def of_peer(table, python, test):
-    done = subprocess.run([python, "-W", "ignore", "-c", PEER, table, test], capture_output=True, text=True, check=True)
+def of_peer(table, python, test, told):
+    done = subprocess.run([python, "-W", "ignore", "-c", PEER, table, test, *told], capture_output=True, text=True, check=True)
     answer = json.loads(done.stdout.splitlines()[-1])
-    return Graph(answer["edges"]), answer["seconds"]
+    return without(told, answer["edges"]), answer["seconds"]
 
 
 def run_round(options, seed, note):
     with tempfile.TemporaryDirectory() as folder:
         table = pathlib.Path(folder) / "table.csv"
-        for name, path, graph, test, rows in networks(options.data):
+        for name, path, graph, test, rows, told in networks(options.data):
             if options.only and name not in options.only:
                 continue
-            shuffled(path, seed, rows, table)
+            shuffled(path, seed, rows, told, table)
             true = read_truth(graph)
-            ways = {"all rows": lambda: of_all_rows(table)}
+            ways = {} if told else {"all rows": lambda: of_all_rows(table)}
             if options.samples:
-                ways["samples"] = lambda: of_sonde(table, options.samples)
+                ways["samples"] = lambda: of_sonde(table, options.samples, told)
             if options.peer:
-                ways["causal-learn"] = lambda: of_peer(table, options.peer, test)
+                ways["causal-learn"] = lambda: of_peer(table, options.peer, test, told)
             for way, ask in ways.items():
                 found, seconds = ask()
                 note({"network": name, "variables": len(true.skeleton() and {node for pair in true.skeleton() for node in pair}),
