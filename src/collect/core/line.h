@@ -96,17 +96,6 @@ static inline unsigned sn_parse_names(const char *list, const char *const *names
 	return found;
 }
 
-/* Encodes a character as UTF-8; returns the number of bytes. */
-static inline size_t sn_utf8_encode(uint32_t character, char bytes[4])
-{
-	static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
-	unsigned more = character < 0x80 ? 0 : character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
-	bytes[0] = (char)(lead[more] | (character >> 6 * more & (more ? 0x3f : 0x7f)));
-	for (unsigned i = 1; i <= more; i++)
-		bytes[i] = (char)(0x80 | (character >> 6 * (more - i) & 0x3f));
-	return more + 1;
-}
-
 /* Reads the beginning of a file, NUL-terminated; returns its length in bytes, 0 if it cannot be
  * read. Keeps errno. */
 static inline size_t sn_read_text(int folder, const char *path, char *text, size_t bytes)

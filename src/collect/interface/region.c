@@ -19,6 +19,7 @@
 #include "region.h"
 #include "collect/record/trace.h"
 #include "collect/unwind/elf_symbol.h"
+#include "unwind/python/unicode.h"
 
 /* A binding between an interpreter and a C call has few frames; deeper, compiled code is calling.
  */

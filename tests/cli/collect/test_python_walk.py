@@ -15,44 +15,20 @@ from pathlib import Path
 
 import pytest
 
+from interpreters import OLDER, PYTHONS, SUPPORTED
+
 ROOT = Path(__file__).resolve().parents[3]
 WORKLOADS = ROOT / "tests/workloads"
 ADAPTER = ROOT / "src/collect/adapters/python"
+LAYOUT = ROOT / "src/unwind/python"
 CC = os.environ.get("CC", "cc")
-ASK = ("import sys, sysconfig; v = sysconfig.get_config_var; print(*sys.version_info[:2], "
-       "sysconfig.get_platform(), v('LIBDIR'), v('INSTSONAME') or '-', sys.base_prefix)")
-
-
-def interpreters():
-    """{real path: (version, shared library or None, prefix)}"""
-    candidates = os.environ.get("SONDE_TEST_PYTHONS", "").split(":") + [sys.executable]
-    for minor in range(8, 15):
-        candidates.append(shutil.which("python3.%d" % minor) or "")
-    for pattern in ("~/.pyenv/versions/3.*/bin/python3", "/opt/*/bin/python3", "/usr/bin/python3"):
-        candidates += glob.glob(os.path.expanduser(pattern))
-    found = {}
-    for candidate in candidates:
-        path = os.path.realpath(candidate) if candidate else ""
-        if not path or path in found or ".pyenv/shims" in path:
-            continue
-        asked = subprocess.run([path, "-c", ASK], capture_output=True, text=True)
-        if asked.returncode == 0:
-            major, minor, _, libdir, library, prefix = asked.stdout.split()
-            shared = os.path.join(libdir, library)
-            found[path] = ((int(major), int(minor)), shared if os.path.exists(shared) else None, prefix)
-    return found
-
-
-PYTHONS = interpreters()
-SUPPORTED = [path for path, (version, _, _) in PYTHONS.items() if (3, 9) <= version <= (3, 14)]
-OLDER = [path for path, (version, _, _) in PYTHONS.items() if version < (3, 9)]
 LIBRARIES = {(shared, prefix) for version, shared, prefix in PYTHONS.values()
              if shared and ".so" in shared and (3, 9) <= version <= (3, 14)}
 LIBRARIES |= {(path, "/usr") for path in glob.glob("/usr/lib/*/libpython3.??.so.1.0")}
 
 
-def build_probe(output, adapter=ADAPTER):
-    sources = [*sorted(adapter.glob("*.c")), ROOT / "src/collect/unwind/elf_symbol.c",
+def build_probe(output, layout=LAYOUT):
+    sources = [*sorted(ADAPTER.glob("*.c")), *sorted(layout.glob("*.c")), ROOT / "src/collect/unwind/elf_symbol.c",
                WORKLOADS / "python/python_probe.c", WORKLOADS / "python/python_probe_doubles.c"]
     # The copy's own headers first, then everything of the tree.
     subprocess.run([CC, "-g", "-O2", "-std=gnu17", "-D_GNU_SOURCE", "-fno-strict-aliasing", "-fPIC",
@@ -164,7 +140,7 @@ def test_older_interpreters_are_left_alone(probe, python):
 def test_a_layout_that_differs_is_refused(tmp_path, field):
     """The adapter built with a wrong table: it must notice, say so, and harm nothing."""
     wrong = tmp_path / "python"
-    shutil.copytree(ADAPTER, wrong)
+    shutil.copytree(LAYOUT, wrong)
     table = (wrong / "layout.c").read_text()
     skewed = re.sub(r"\.%s = (\d+)" % field, lambda m: ".%s = %d" % (field, int(m[1]) + 8), table)
     assert skewed != table

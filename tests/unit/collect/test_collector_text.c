@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The collector's small texts (line.h): numbers, lists of names, characters, files. */
 #include "collect/core/line.h"
+#include "unwind/python/unicode.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

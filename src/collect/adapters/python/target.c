@@ -61,36 +61,6 @@ static uint32_t version_hex(const struct sn_module *module)
 	return 0x030800f0;
 }
 
-static bool kind_shift_fits(const struct sn_python_layout *layout, uintptr_t text, unsigned shift)
-{
-	uint32_t state = *(const uint32_t *)(text + layout->text_state) >> shift;
-	uintptr_t length = sn_python_pointer(text, layout->text_length);
-	const char *bytes = (const char *)(text + layout->text_ascii_bytes);
-	return (state & 31) == (1 | 1 << 3 | 1 << 4) && length < 64 && strnlen(bytes, 64) == length;
-}
-
-/*
- * From 3.12 the runtime contains the interpreter's own names as static ASCII strings. They show the
- * width of the field before `kind`, which no offset gives and which differs between kinds of build.
- */
-static void calibrate_text(struct sn_python_target *target)
-{
-	static const uint8_t shifts[] = {2, 8, 16};
-	struct sn_python_layout *layout = &target->layout;
-	unsigned votes[3] = {0}, seen = 0;
-	uintptr_t end = target->runtime + target->runtime_bytes - 128;
-	for (uintptr_t at = target->runtime; at < end && seen < 64; at += sizeof(uintptr_t)) {
-		if (sn_python_pointer(at, layout->object_type) != layout->text_type)
-			continue;
-		seen++;
-		for (unsigned i = 0; i < 3; i++)
-			votes[i] += kind_shift_fits(layout, at, shifts[i]);
-	}
-	for (unsigned i = 0; i < 3; i++)
-		if (votes[i] * 2 > seen && seen >= 8)
-			layout->text_kind_shift = shifts[i];
-}
-
 static bool find_symbols(struct sn_python_target *target)
 {
 	const struct sn_module *module = target->module;
@@ -161,8 +131,8 @@ int sn_python_target_find(struct sn_python_target *target, const struct sn_modul
 		return -ENOTSUP;
 	}
 	if (target->layout.version >= 0x030e)
-		calibrate_text(target);
+		sn_python_layout_calibrate(&target->layout, target->runtime, target->runtime_bytes);
 	sn_python_check_key(target);
-	sn_python_eval_parts(target);
+	sn_python_eval_parts(module, target->ranges, &target->range_count);
 	return 0;
 }

@@ -9,15 +9,10 @@
 #pragma once
 
 #include "collect/unwind/module_list.h"
-#include "layout.h"
+#include "unwind/python/eval_parts.h"
+#include "unwind/python/layout.h"
 
 #include <stdatomic.h>
-
-#define SN_EVAL_RANGES 64
-
-struct sn_address_range {
-	uintptr_t start, end;
-};
 
 struct sn_python_target {
 	const struct sn_module *module;
@@ -44,6 +39,3 @@ uintptr_t sn_python_thread_state(const struct sn_python_target *target);
 
 /* To be called until the layout is verified: checks whether the runtime's key is the right one. */
 void sn_python_check_key(struct sn_python_target *target);
-
-/* Adds the parts of the evaluation loop that are outside its function. */
-void sn_python_eval_parts(struct sn_python_target *target);

@@ -5,48 +5,11 @@
  */
 #include "text.h"
 
-#include "collect/core/line.h"
+#include "unwind/python/unicode.h"
 
 #include <errno.h>
 
 #define LENGTH_MAX (1u << 20)
-
-static size_t encode(uint32_t character, char out[4])
-{
-	if (character >= 0xdc80 && character <= 0xdcff) {
-		out[0] = (char)(character - 0xdc00);
-		return 1;
-	}
-	if ((character >= 0xd800 && character <= 0xdfff) || character > 0x10ffff)
-		character = 0xfffd;
-	return sn_utf8_encode(character, out);
-}
-
-static uint32_t character_at(const void *data, unsigned kind, size_t index)
-{
-	switch (kind) {
-	case 1:
-		return ((const uint8_t *)data)[index];
-	case 2:
-		return ((const uint16_t *)data)[index];
-	default:
-		return ((const uint32_t *)data)[index];
-	}
-}
-
-static size_t encode_all(const void *data, unsigned kind, size_t length, char *out, size_t capacity)
-{
-	size_t used = 0;
-	for (size_t i = 0; i < length; i++) {
-		char bytes[4];
-		size_t count = encode(character_at(data, kind, i), bytes);
-		if (used + count > capacity)
-			break;
-		for (size_t k = 0; k < count; k++)
-			out[used++] = bytes[k];
-	}
-	return used;
-}
 
 ssize_t sn_python_text(const struct sn_python_layout *layout, struct sn_guard *guard,
 		       uintptr_t object, char *out, size_t capacity)
@@ -74,5 +37,5 @@ ssize_t sn_python_text(const struct sn_python_layout *layout, struct sn_guard *g
 	}
 	if (!sn_guard_readable(guard, data, length * kind))
 		return -EFAULT;
-	return (ssize_t)encode_all((const void *)data, kind, length, out, capacity);
+	return (ssize_t)sn_python_encode((const void *)data, kind, length, out, capacity);
 }

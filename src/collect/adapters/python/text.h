@@ -7,7 +7,7 @@
 #pragma once
 
 #include "guard.h"
-#include "layout.h"
+#include "unwind/python/layout.h"
 
 #include <sys/types.h>
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "collect/adapters/python/linetable.h"
+#include "unwind/python/linetable.h"
 
 static const unsigned char lnotab[] = {0, 1, 6, 1, 50, 5, 6, 0xff, 255, 0, 45, 127, 0, 73};
 

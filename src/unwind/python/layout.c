@@ -105,7 +105,9 @@ static const struct sn_python_layout tables[] = {
     },
 };
 
-/* The fields that are read, by group of _Py_DebugOffsets, in its order. */
+/* The fields that are read, by group of _Py_DebugOffsets, in its order. Before those are three words of the table's own, of the runtime its size, what
+ * finalises, and its interpreters; of an interpreter its size, number, the next one, and its threads. */
+enum { RUNTIME_INTERPRETERS = 3 + 2, INTERPRETER_NEXT = 3 + 3 + 2, INTERPRETER_THREADS };
 enum { GROUP_SIZE = 0 };
 enum { THREAD_PREV = 1, THREAD_NEXT, THREAD_INTERP, THREAD_FRAME, THREAD_ID, THREAD_FIELDS = 9 };
 enum { FRAME_PREVIOUS = 1, FRAME_EXECUTABLE, FRAME_INSTRUCTION, FRAME_LOCALS, FRAME_OWNER };
@@ -226,6 +228,9 @@ static int layout_from_debug_offsets(struct sn_python_layout *layout, uint32_t h
 		if (!groups_plausible(&groups))
 			continue;
 		layout_from_groups(layout, &groups);
+		layout->interpreters_head = (uint32_t)table[RUNTIME_INTERPRETERS];
+		layout->interpreter_next = (uint32_t)table[INTERPRETER_NEXT];
+		layout->threads_head = (uint32_t)table[INTERPRETER_THREADS];
 		layout->version = hex >> 16;
 		layout->text_kind_shift = 2;
 		/* 3.14 tags references in their low bits */
@@ -260,4 +265,32 @@ int sn_python_layout_find(struct sn_python_layout *layout, uint32_t hex, uintptr
 		}
 	}
 	return layout_from_debug_offsets(layout, hex, runtime, runtime_bytes, reason);
+}
+
+static bool kind_shift_fits(const struct sn_python_layout *layout, uintptr_t text, unsigned shift)
+{
+	uint32_t state = *(const uint32_t *)(text + layout->text_state) >> shift;
+	uintptr_t length = sn_python_pointer(text, layout->text_length);
+	const char *bytes = (const char *)(text + layout->text_ascii_bytes);
+	return (state & 31) == (1 | 1 << 3 | 1 << 4) && length < 64 && strnlen(bytes, 64) == length;
+}
+
+void sn_python_layout_calibrate(struct sn_python_layout *layout, uintptr_t runtime,
+				size_t runtime_bytes)
+{
+	static const uint8_t shifts[] = {2, 8, 16};
+	unsigned votes[3] = {0}, seen = 0;
+	/* of a string as much is looked at */
+	size_t most = 64u + layout->text_ascii_bytes;
+	uintptr_t end = runtime + (runtime_bytes > most ? runtime_bytes - most : 0);
+	for (uintptr_t at = runtime; at < end && seen < 64; at += sizeof(uintptr_t)) {
+		if (sn_python_pointer(at, layout->object_type) != layout->text_type)
+			continue;
+		seen++;
+		for (unsigned i = 0; i < 3; i++)
+			votes[i] += kind_shift_fits(layout, at, shifts[i]);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		if (votes[i] * 2 > seen && seen >= 8)
+			layout->text_kind_shift = shifts[i];
 }

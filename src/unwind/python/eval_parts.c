@@ -9,18 +9,12 @@
  * Builds that run each instruction as a function (tail calls, from 3.14) need nothing: the function
  * itself stays on the stack, once for each evaluation.
  */
-#include "target.h"
+#include "eval_parts.h"
 
 #include <string.h>
 
 #define PART_BYTES_MAX (1u << 20)
 #define CANDIDATES     64
-
-static void add_range(struct sn_python_target *target, uintptr_t start, uintptr_t end)
-{
-	if (target->range_count < SN_EVAL_RANGES)
-		target->ranges[target->range_count++] = (struct sn_address_range){start, end};
-}
 
 /* The search table of .eh_frame_hdr: where each unwind entry's code starts, relative
  * to the header. */
@@ -30,19 +24,29 @@ struct unwind_index {
 	uint32_t count;
 };
 
+/* Whether these bytes are of the module's file: one that a recording names may say anything. */
+static bool is_readable(const struct sn_module *module, uintptr_t start, uint64_t bytes)
+{
+	for (uint32_t i = 0; i < module->readable_count; i++)
+		if (start >= module->readable[i].start && start < module->readable[i].end &&
+		    bytes <= module->readable[i].end - start)
+			return true;
+	return false;
+}
+
 static bool index_read(const struct sn_module *module, struct unwind_index *index)
 {
 	const unsigned char *header = module->eh_frame_hdr;
 	/* the usual form: version 1, pointer pc-relative, count absolute, table relative
 	 * to the header */
-	if (!header || memcmp(header, "\1\x1b\3\x3b", 4) != 0)
+	if (!header || !is_readable(module, (uintptr_t)header, 12) ||
+	    memcmp(header, "\1\x1b\3\x3b", 4) != 0)
 		return false;
 	index->header = (uintptr_t)header;
 	memcpy(&index->count, header + 8, sizeof(index->count));
 	index->rows = (const int32_t(*)[2])(header + 12);
 	return index->count > 0 &&
-	       (module->eh_frame_hdr_end == 0 ||
-		(uintptr_t)(index->rows + index->count) <= module->eh_frame_hdr_end);
+	       is_readable(module, (uintptr_t)index->rows, index->count * sizeof(*index->rows));
 }
 
 /* The code of the unwind entry that holds `address`, up to where the next entry's code starts. */
@@ -95,10 +99,10 @@ static bool jumps_back(const struct sn_address_range *part, const struct sn_addr
 	return false;
 }
 
-void sn_python_eval_parts(struct sn_python_target *target)
+void sn_python_eval_parts(const struct sn_module *module,
+			  struct sn_address_range ranges[SN_EVAL_RANGES], uint32_t *count)
 {
-	const struct sn_module *module = target->module;
-	const struct sn_address_range *function = &target->ranges[0];
+	const struct sn_address_range *function = &ranges[0];
 	struct sn_address_range seen[CANDIDATES];
 	uint32_t seen_count = 0;
 	struct unwind_index index;
@@ -109,14 +113,16 @@ void sn_python_eval_parts(struct sn_python_target *target)
 		struct sn_address_range part;
 		bool known = false;
 		if (to < module->start || to >= module->end || within(function, to) ||
-		    !index_find(&index, to, &part) || within(&part, function->start))
+		    !index_find(&index, to, &part) || within(&part, function->start) ||
+		    part.end <= part.start ||
+		    !is_readable(module, part.start, part.end - part.start))
 			continue;
 		for (uint32_t i = 0; i < seen_count && !known; i++)
 			known = seen[i].start == part.start;
 		if (known || seen_count == CANDIDATES)
 			continue;
 		seen[seen_count++] = part;
-		if (jumps_back(&part, function))
-			add_range(target, part.start, part.end);
+		if (jumps_back(&part, function) && *count < SN_EVAL_RANGES)
+			ranges[(*count)++] = part;
 	}
 }

@@ -26,6 +26,8 @@ struct sn_python_layout {
 	enum sn_linetable_format lines;
 	/* runtime state: the pthread key under which a thread keeps its state, -1 if unknown */
 	int32_t runtime_key;
+	/* for who reads from outside: the first interpreter in the runtime, the next one in that, its first thread state; 0: not known */
+	uint32_t interpreters_head, interpreter_next, threads_head;
 	/* thread state: the newest frame, or in 3.11 and 3.12 the structure that points to it */
 	uint16_t thread_frame, thread_id;
 	bool through_cframe;
@@ -69,3 +71,9 @@ static inline int32_t sn_python_int(uintptr_t object, size_t offset)
  */
 int sn_python_layout_find(struct sn_python_layout *layout, uint32_t hex, uintptr_t runtime,
 			  size_t runtime_bytes, const char **reason);
+/*
+ * From 3.12 the runtime contains the interpreter's own names as static ASCII strings. They show the
+ * width of the field before `kind`, which no offset gives and which differs between kinds of build. `runtime` may be a copy; the layout's types are known.
+ */
+void sn_python_layout_calibrate(struct sn_python_layout *layout, uintptr_t runtime,
+				size_t runtime_bytes);
