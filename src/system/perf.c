@@ -4,6 +4,7 @@
 
 #include "base/table.h"
 #include "base/vec.h"
+#include "refusal.h"
 #include "tracefs.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -110,28 +110,11 @@ __attribute__((format(printf, 3, 4))) static void miss(struct sn_os_gap *gap, co
 	snprintf(gap->fix, sizeof(gap->fix), "%s", fix);
 }
 
-static int paranoid_level(void)
-{
-	int level = 99;
-	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
-	if (!file)
-		return level;
-	if (fscanf(file, "%d", &level) != 1)
-		level = 99;
-	fclose(file);
-	return level;
-}
-
 static void miss_refused(struct sn_os_gap *gap, int why)
 {
-	if (why != EACCES && why != EPERM)
-		miss(gap, "", "perf_event_open: %s", strerror(why));
-	else if (!geteuid())
-		miss(gap, "docker run --cap-add PERFMON --security-opt seccomp=unconfined ...",
-		     "a container's rules forbid perf_event_open");
-	else
-		miss(gap, "run as root, or: sudo sysctl kernel.perf_event_paranoid=-1",
-		     "kernel.perf_event_paranoid is %d and forbids it", paranoid_level());
+	struct sn_refusal refusal;
+	sn_refusal_explain(&refusal, why);
+	miss(gap, refusal.fix, "%s", refusal.why);
 }
 
 /* ---- events ---- */
@@ -335,16 +318,6 @@ static int open_cpu(struct sn_os_perf *perf, uint32_t cpu, size_t *bytes)
 	return 0;
 }
 
-/* Raises the limit of descriptors, because there is an event for each kind and processor. */
-static void allow_descriptors(void)
-{
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 /* Whether events in kernel mode may be recorded, not only those in user mode. */
 static bool may_see_kernel(pid_t pid)
 {
@@ -399,7 +372,7 @@ int sn_os_perf_open(const struct sn_os_options *options, pid_t pid, struct sn_os
 	int status = created->rings && created->polled ? 0 : sn_fail_memory(error);
 	for (uint32_t cpu = 0; !status && cpu <= created->cpu_count; cpu++)
 		created->polled[cpu].fd = -1;
-	allow_descriptors();
+	sn_allow_descriptors();
 	if (!status)
 		status = open_all(created, error);
 	if (status) {

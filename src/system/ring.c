@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define RECORD_MAX 65536u
+#define SEEN_BYTES 64u
 
 int sn_ring_map(struct sn_ring *ring, int fd, size_t bytes)
 {
@@ -41,6 +42,51 @@ static void give_back(struct sn_ring *ring)
 {
 	/* release: the kernel may overwrite the bytes only after they have been read */
 	__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
+}
+
+void sn_ring_look(struct sn_ring *ring)
+{
+	/* acquire: the records before it are visible */
+	ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+}
+
+/* Bytes at a place of the ring, also where they go on at its begin. */
+static void copy_at(const struct sn_ring *ring, uint64_t at, void *to, size_t count)
+{
+	size_t place = at & (ring->bytes - 1), left = ring->bytes - place;
+	size_t first = count < left ? count : left;
+	memcpy(to, ring->data + place, first);
+	memcpy((char *)to + first, ring->data, count - first);
+}
+
+void sn_ring_see(const struct sn_ring *ring, sn_ring_seer *see, void *context)
+{
+	struct perf_event_header header;
+	unsigned char bytes[SEEN_BYTES];
+	for (uint64_t at = ring->tail; ring->head - at >= sizeof(header); at += header.size) {
+		copy_at(ring, at, &header, sizeof(header));
+		if (header.size < sizeof(header) || header.size > ring->head - at)
+			return;
+		size_t count = header.size - sizeof(header);
+		count = count < sizeof(bytes) ? count : sizeof(bytes);
+		copy_at(ring, at + sizeof(header), bytes, count);
+		see(context, &header, bytes, count);
+	}
+}
+
+int sn_ring_take(struct sn_ring *ring, int (*take)(void *context, const void *bytes, size_t count),
+		 void *context)
+{
+	int result = 0;
+	while (!result && ring->tail != ring->head) {
+		size_t place = ring->tail & (ring->bytes - 1), left = ring->bytes - place;
+		uint64_t count = ring->head - ring->tail;
+		count = count < left ? count : left;
+		result = take(context, ring->data + place, count);
+		ring->tail += count;
+	}
+	give_back(ring);
+	return result;
 }
 
 /* The record at the tail in one piece; NULL if the ring is damaged. */

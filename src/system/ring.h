@@ -29,6 +29,17 @@ struct sn_ring {
 int sn_ring_map(struct sn_ring *ring, int fd, size_t bytes);
 void sn_ring_unmap(struct sn_ring *ring);
 
+/*
+ * Records as they are, of which none is parsed: sn_ring_look notes what there is to take, sn_ring_see calls `see` with the header and the first bytes of each of those records, and
+ * sn_ring_take gives them to `take`, in one or two pieces, and then back to the kernel. 0, or what `take` returns.
+ */
+void sn_ring_look(struct sn_ring *ring);
+typedef void sn_ring_seer(void *context, const struct perf_event_header *header,
+			  const unsigned char *bytes, size_t count);
+void sn_ring_see(const struct sn_ring *ring, sn_ring_seer *see, void *context);
+int sn_ring_take(struct sn_ring *ring, int (*take)(void *context, const void *bytes, size_t count),
+		 void *context);
+
 /* Whether samples of that event have the fields of SN_PERF_FAULT. */
 typedef bool sn_ring_is_fault(void *context, uint64_t id);
 typedef void sn_ring_handler(void *context, struct sn_ring *ring);

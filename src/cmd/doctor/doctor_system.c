@@ -124,6 +124,52 @@ static void check_events(struct sn_diagnosis *diagnosis)
 		explain_event(diagnosis, "hardware events", first);
 }
 
+/* Whether any process may be sampled, with the kernel's functions. */
+static bool may_sample_all(void)
+{
+	struct perf_event_attr attribute = {.type = PERF_TYPE_SOFTWARE,
+					    .size = sizeof(attribute),
+					    .config = PERF_COUNT_SW_CPU_CLOCK,
+					    .disabled = 1};
+	int descriptor =
+	    (int)syscall(SYS_perf_event_open, &attribute, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (descriptor >= 0)
+		close(descriptor);
+	return descriptor >= 0;
+}
+
+/* Whether another process's memory may be read, where it is of the same user. */
+static bool may_read_own(void)
+{
+	char scope[32];
+	return !geteuid() ||
+	       !read_line("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) ||
+	       !strcmp(scope, "0");
+}
+
+/* What sonde record needs. */
+static void check_running(struct sn_diagnosis *diagnosis)
+{
+	static const char name[] = "running processes";
+	const char *whose = geteuid() ? "your own" : "any";
+	int why = sn_perf_event_error(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+	bool sees_all = !why && may_sample_all(), reads = may_read_own();
+	if (why)
+		explain_event(diagnosis, name, why);
+	else if (sees_all && reads)
+		sn_diagnose(diagnosis, name, SN_VERDICT_OK, NULL,
+			    "%s, and the whole machine, with the kernel's part", whose);
+	else
+		sn_diagnose(diagnosis, name, SN_VERDICT_LIMITED,
+			    sees_all ? "sudo sysctl kernel.yama.ptrace_scope=0"
+			    : reads  ? "run as root, or: sudo sysctl kernel.perf_event_paranoid=-1"
+				     : "run as root, or: sudo sysctl kernel.perf_event_paranoid=-1 "
+				       "kernel.yama.ptrace_scope=0",
+			    "%s%s%s", whose,
+			    sees_all ? ", and the whole machine" : ", without the kernel's part",
+			    reads ? "" : "; no frames of Python");
+}
+
 static void check_clock(struct sn_diagnosis *diagnosis)
 {
 	char source[64];
@@ -147,6 +193,7 @@ void sn_diagnose_sampling(struct sn_diagnosis *diagnosis)
 			    sysconf(_SC_NPROCESSORS_ONLN));
 	check_timers(diagnosis);
 	check_events(diagnosis);
+	check_running(diagnosis);
 	check_clock(diagnosis);
 }
 
