@@ -78,8 +78,11 @@ static int read_space(void *context, const struct sn_perf_raw *record)
 	struct sn_perf_sample id;
 	int result = 0;
 	perf->order++;
-	if (record->header.type == PERF_RECORD_SAMPLE || record->header.type >= PERF_RECORD_MAX)
+	if (record->header.type == PERF_RECORD_SAMPLE)
 		return 0;
+	perf->is_told_machine |= record->header.type == SN_PERF_SONDE_MACHINE;
+	if (record->header.type >= PERF_RECORD_MAX)
+		return sn_perf_python_add(&perf->python, record);
 	sn_perf_sample_id(perf->file, record, &id);
 	if (record->header.type == PERF_RECORD_COMM)
 		result = read_name(perf, record);
@@ -299,6 +302,7 @@ static int open_file(struct sn_perf *perf, const char *path, struct sn_error *er
 	perf->metrics = malloc((count + 1) * sizeof(*perf->metrics));
 	perf->event_names = malloc((count + 1) * sizeof(*perf->event_names));
 	perf->has_switches = false;
+	perf->is_told_machine = false;
 	perf->order = 0;
 	if (!perf->metrics || !perf->event_names || sn_merge_init(&perf->merge, perf->builder) ||
 	    sn_perf_tracepoints_read(&perf->tracepoints, file))
@@ -309,6 +313,7 @@ static int open_file(struct sn_perf *perf, const char *path, struct sn_error *er
 		perf->has_switches |= !strcmp(file->events[i].name, "sched:sched_switch");
 	}
 	sn_perf_space_init(&perf->space, &perf->merge, file);
+	sn_perf_python_init(&perf->python, &perf->merge, &perf->space);
 	return 0;
 }
 
@@ -365,7 +370,7 @@ static bool is_of_machine(struct sn_perf *perf)
 		if (!track->is_processor && !track->tid && !track->pid && track->sample_count)
 			return true;
 	}
-	return has_all_option(perf->file->command);
+	return perf->is_told_machine || has_all_option(perf->file->command);
 }
 
 static void name_machine(struct sn_perf *perf)
@@ -404,6 +409,7 @@ static void close_file(struct sn_perf *perf, struct sn_perf_file *file)
 {
 	sn_merge_release(&perf->merge);
 	sn_perf_space_release(&perf->space);
+	sn_perf_python_release(&perf->python);
 	sn_perf_kernel_release(&perf->kernel);
 	sn_perf_tracepoints_release(&perf->tracepoints);
 	sn_sorter_free(perf->scheduler);

@@ -12,6 +12,7 @@
 #include "import/core/importer.h"
 #include "import/core/track_sink.h"
 #include "perf_kernel.h"
+#include "perf_python.h"
 #include "perf_sample.h"
 #include "perf_space.h"
 #include "perf_tracepoint.h"
@@ -25,6 +26,7 @@ struct sn_perf {
 	unsigned jobs; /* threads that look up symbols */
 	uint64_t lost, lost_samples, unread, damaged, unwound_not, too_deep, cut;
 	uint64_t most_samples; /* of a thread, whose name is the program's */
+	bool is_told_machine;  /* by a record */
 	bool is_of_machine;    /* all processors were recorded: no thread names it */
 	uint32_t key_event, key_period, key_cpu;
 	/* of the file being read */
@@ -32,6 +34,7 @@ struct sn_perf {
 	struct sn_merge merge;
 	struct sn_perf_space space;
 	struct sn_perf_kernel kernel;
+	struct sn_perf_python python;
 	struct sn_perf_tracepoints tracepoints;
 	uint32_t *metrics;	 /* by event of the file: builder's, SONDE_NONE not yet */
 	uint32_t *event_names;	 /* builder's strings */

@@ -19,32 +19,16 @@
 #include <zstd.h>
 #endif
 
-#define MAGIC	      "PERFILE2"
 #define MAGIC_SWAPPED "2ELIFREP"
 
-/* Features: bit numbers in the header, and numbers in HEADER_FEATURE records. */
-enum {
-	FEATURE_TRACING_DATA = 1,
-	FEATURE_BUILD_ID = 2,
-	FEATURE_HOSTNAME = 3,
-	FEATURE_OSRELEASE = 4,
-	FEATURE_VERSION = 5,
-	FEATURE_CPUDESC = 8,
-	FEATURE_CMDLINE = 11,
-	FEATURE_EVENT_DESC = 12,
-	FEATURE_DIR_FORMAT = 24,
-	FEATURE_CLOCK_DATA = 29,
-	FEATURE_COUNT = 256,
-};
 enum { UPDATE_NAME = 2 };
-#define MISC_BUILD_ID_SIZE (1u << 15)
 
 #define COMMAND_MAX   4096
 #define ATTR_IDS_SIZE 16
 
 bool sn_perf_is_file(const unsigned char *head, size_t length)
 {
-	return length >= 16 && (!memcmp(head, MAGIC, 8) || !memcmp(head, MAGIC_SWAPPED, 8));
+	return length >= 16 && (!memcmp(head, SN_PERF_MAGIC, 8) || !memcmp(head, MAGIC_SWAPPED, 8));
 }
 
 static int damaged(const struct sn_perf_file *file, const char *what, struct sn_error *error)
@@ -146,7 +130,7 @@ static int read_build_id(struct sn_perf_file *file, struct sn_cursor cursor, uin
 	if (cursor.failed || !sn_cursor_left(&cursor))
 		return 0;
 	memcpy(id.bytes, bytes.at, sizeof(id.bytes));
-	if (misc & MISC_BUILD_ID_SIZE && length <= sizeof(id.bytes))
+	if (misc & SN_PERF_MISC_BUILD_ID_SIZE && length <= sizeof(id.bytes))
 		id.length = length;
 	id.path = copy_text(file, &cursor);
 	if (!id.path ||
@@ -229,28 +213,28 @@ static int read_clock(struct sn_perf_file *file, struct sn_cursor *cursor)
 static int read_feature(struct sn_perf_file *file, unsigned feature, struct sn_cursor cursor)
 {
 	switch (feature) {
-	case FEATURE_TRACING_DATA:
+	case SN_PERF_FEATURE_TRACING_DATA:
 		file->tracing = (struct sn_bytes){cursor.at, sn_cursor_left(&cursor)};
 		return 0;
-	case FEATURE_BUILD_ID:
+	case SN_PERF_FEATURE_BUILD_ID:
 		return read_build_ids(file, &cursor);
-	case FEATURE_HOSTNAME:
+	case SN_PERF_FEATURE_HOSTNAME:
 		file->host = read_string(file, &cursor);
 		return 0;
-	case FEATURE_OSRELEASE:
+	case SN_PERF_FEATURE_OSRELEASE:
 		file->release = read_string(file, &cursor);
 		return 0;
-	case FEATURE_VERSION:
+	case SN_PERF_FEATURE_VERSION:
 		file->version = read_string(file, &cursor);
 		return 0;
-	case FEATURE_CPUDESC:
+	case SN_PERF_FEATURE_CPUDESC:
 		file->processor = read_string(file, &cursor);
 		return 0;
-	case FEATURE_CMDLINE:
+	case SN_PERF_FEATURE_CMDLINE:
 		return read_command(file, &cursor);
-	case FEATURE_EVENT_DESC:
+	case SN_PERF_FEATURE_EVENT_DESC:
 		return read_event_names(file, &cursor);
-	case FEATURE_CLOCK_DATA:
+	case SN_PERF_FEATURE_CLOCK_DATA:
 		return read_clock(file, &cursor);
 	default:
 		return 0;
@@ -263,7 +247,7 @@ static int read_features(struct sn_perf_file *file, const unsigned char *bits,
 			 struct sn_error *error)
 {
 	struct sn_cursor table = sn_cursor_at(file->bytes, file->data_end);
-	for (unsigned feature = 0; feature < FEATURE_COUNT; feature++) {
+	for (unsigned feature = 0; feature < SN_PERF_FEATURE_COUNT; feature++) {
 		if (!(bits[feature / 8] >> feature % 8 & 1))
 			continue;
 		uint64_t offset = sn_cursor_u64(&table), length = sn_cursor_u64(&table);
@@ -328,9 +312,9 @@ static int read_header(struct sn_perf_file *file, struct sn_error *error)
 {
 	struct sn_cursor cursor = sn_cursor_at(file->bytes, 8);
 	uint64_t size = sn_cursor_u64(&cursor), file_bytes = file->bytes.size;
-	file->is_pipe = size == 16;
+	file->is_pipe = size == SN_PERF_PIPE_HEADER;
 	if (file->is_pipe) {
-		file->data = 16;
+		file->data = SN_PERF_PIPE_HEADER;
 		file->data_end = file_bytes;
 		return 0;
 	}
@@ -339,7 +323,7 @@ static int read_header(struct sn_perf_file *file, struct sn_error *error)
 	uint64_t data = sn_cursor_u64(&cursor), data_length = sn_cursor_u64(&cursor);
 	sn_cursor_skip(&cursor, 16); /* event types, which are no longer written */
 	const unsigned char *features = cursor.at;
-	sn_cursor_skip(&cursor, FEATURE_COUNT / 8);
+	sn_cursor_skip(&cursor, SN_PERF_FEATURE_COUNT / 8);
 	if (cursor.failed || size < (uint64_t)(cursor.at - file->bytes.data) || data > file_bytes)
 		return damaged(file, "header", error);
 	file->data = data;
@@ -349,7 +333,8 @@ static int read_header(struct sn_perf_file *file, struct sn_error *error)
 	file->is_short = data_length > file_bytes - data;
 	file->data_length = data_length;
 	int result = read_attrs(file, attrs, attrs_length, attr_bytes, error);
-	if (!result && features[FEATURE_DIR_FORMAT / 8] >> FEATURE_DIR_FORMAT % 8 & 1)
+	if (!result &&
+	    features[SN_PERF_FEATURE_DIR_FORMAT / 8] >> SN_PERF_FEATURE_DIR_FORMAT % 8 & 1)
 		result = map_parts(file, error);
 	return result ? result : read_features(file, features, error);
 }
@@ -538,7 +523,7 @@ static int read_about_record(void *context, const struct sn_perf_raw *record)
 		return 0;
 	case SN_PERF_HEADER_FEATURE:
 		feature = sn_cursor_u64(&cursor);
-		return cursor.failed || feature >= FEATURE_COUNT
+		return cursor.failed || feature >= SN_PERF_FEATURE_COUNT
 			   ? 0
 			   : read_feature(file, (unsigned)feature, cursor);
 	default:

@@ -13,23 +13,12 @@
 #include "base/cursor.h"
 #include "base/error.h"
 #include "base/table.h"
+#include "system/perf_data.h"
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Records that perf itself makes. */
-enum sn_perf_record {
-	SN_PERF_HEADER_ATTR = 64,
-	SN_PERF_HEADER_TRACING_DATA = 66,
-	SN_PERF_HEADER_BUILD_ID = 67,
-	SN_PERF_AUXTRACE = 71,
-	SN_PERF_EVENT_UPDATE = 78,
-	SN_PERF_HEADER_FEATURE = 80,
-	SN_PERF_COMPRESSED = 81,
-	SN_PERF_COMPRESSED2 = 83,
-};
 
 /* An event that was recorded. */
 struct sn_perf_event {

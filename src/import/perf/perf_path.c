@@ -65,7 +65,7 @@ static size_t read_chain(struct sn_perf *perf, const struct sn_perf_raw *record,
 
 /* Unwinds the user's part of the path from the copy of the stack. */
 static size_t unwind_stack(struct sn_perf *perf, const struct sn_perf_sample *sample,
-			   struct step *steps, size_t room)
+			   struct step *steps, size_t room, bool *is_complete)
 {
 	struct sn_perf_frame frames[DEPTH_MAX];
 	struct sn_perf_moment when = {sample->time_ns, perf->order};
@@ -73,6 +73,7 @@ static size_t unwind_stack(struct sn_perf *perf, const struct sn_perf_sample *sa
 	size_t count;
 	enum sn_perf_unwound unwound =
 	    sn_perf_unwind(&perf->space, sample, mask, when, frames, room, &count);
+	*is_complete = unwound == SN_PERF_WHOLE;
 	perf->unwound_not += unwound == SN_PERF_CUT;
 	perf->too_deep += unwound == SN_PERF_TOO_DEEP;
 	for (size_t i = 0; i < count; i++)
@@ -82,11 +83,12 @@ static size_t unwind_stack(struct sn_perf *perf, const struct sn_perf_sample *sa
 }
 
 static size_t collect(struct sn_perf *perf, const struct sn_perf_raw *record,
-		      const struct sn_perf_sample *sample, struct step *steps)
+		      const struct sn_perf_sample *sample, struct step *steps, bool *is_complete)
 {
 	size_t count = read_chain(perf, record, sample, steps);
+	*is_complete = false;
 	if (sample->has_stack)
-		count += unwind_stack(perf, sample, steps + count, DEPTH_MAX - count);
+		count += unwind_stack(perf, sample, steps + count, DEPTH_MAX - count, is_complete);
 	if (!count)
 		steps[count++] = (struct step){
 		    sample->ip, record->header.misc & PERF_RECORD_MISC_CPUMODE_MASK, false};
@@ -133,11 +135,110 @@ static uint32_t add_step(struct sn_perf *perf, uint32_t parent, const struct sn_
 	}
 }
 
+/* ---- Python ---- */
+
+/*
+ * The rules of the collector (src/collect/core/callpath.c): each frame of the evaluation loop on the native path stands for a group of Python frames. The interpreter's frames further out than the
+ * last such frame are left out, and what started it. A complete native path pairs from the outermost, another one from the innermost.
+ */
+struct joining {
+	struct sn_perf *perf;
+	const struct sn_perf_sample *sample;
+	uint32_t left; /* of the frames, innermost first */
+	uint32_t groups, evals;
+	size_t outer;			    /* steps from this on started the interpreter */
+	enum sn_perf_part parts[DEPTH_MAX]; /* of the steps */
+	struct sn_perf_python_frame frames[SN_PERF_PYTHON_MOST];
+};
+
+static void find_parts(struct joining *joining, const struct step *steps, size_t count)
+{
+	struct sn_perf *perf = joining->perf;
+	struct sn_perf_moment when = {joining->sample->time_ns, perf->order};
+	size_t outermost = 0;
+	joining->evals = 0;
+	for (size_t i = 0; i < count; i++) {
+		bool is_users = steps[i].mode == PERF_RECORD_MISC_USER;
+		joining->parts[i] =
+		    is_users ? sn_perf_python_part(&perf->python, joining->sample->pid, when,
+						   steps[i].address - steps[i].is_return)
+			     : SN_PERF_PART_OTHER;
+		if (joining->parts[i] == SN_PERF_PART_EVAL) {
+			joining->evals++;
+			outermost = i;
+		}
+	}
+	joining->outer = count;
+	while (joining->outer > outermost + 1 &&
+	       joining->parts[joining->outer - 1] != SN_PERF_PART_OTHER)
+		joining->outer--;
+	if (!joining->evals || joining->outer > outermost + 1)
+		joining->outer = count; /* something else is among them */
+}
+
+static void find_frames(struct joining *joining)
+{
+	joining->left = sn_perf_python_frames(&joining->perf->python, joining->sample->tid,
+					      joining->sample->time_ns, joining->frames);
+	joining->groups = 0;
+	for (uint32_t i = 0; i < joining->left; i++)
+		joining->groups += joining->frames[i].is_entry;
+	/* the outermost frames of one that was too deep */
+	if (joining->left && !joining->frames[joining->left - 1].is_entry)
+		joining->groups++;
+}
+
+static uint32_t add_group(struct joining *joining, uint32_t node)
+{
+	while (joining->left) {
+		const struct sn_perf_python_frame *python = &joining->frames[--joining->left];
+		struct sn_frame frame = {
+		    .kind = SN_FRAME_PYTHON, .id = python->code, .value = python->line};
+		node = add(joining->perf, node, &frame);
+		if (joining->left && joining->frames[joining->left - 1].is_entry)
+			break;
+	}
+	joining->groups--;
+	return node;
+}
+
+static uint32_t add_joined(struct joining *joining, const struct step *steps, size_t count,
+			   bool is_complete)
+{
+	uint32_t node = 0;
+	uint32_t paired = joining->evals < joining->groups ? joining->evals : joining->groups;
+	uint32_t unpaired = is_complete ? 0 : joining->evals - paired;
+	uint32_t last = unpaired + paired; /* evaluations, from the outermost, until here */
+	while (joining->groups > joining->evals)
+		node = add_group(joining, node);
+	uint32_t seen = 0;
+	for (size_t i = count; i-- && node != SN_NODE_NONE;) {
+		bool is_eval = joining->parts[i] == SN_PERF_PART_EVAL;
+		seen += is_eval;
+		if (is_eval && seen > unpaired && joining->groups)
+			node = add_group(joining, node);
+		else if (i < joining->outer &&
+			 (seen >= last || joining->parts[i] == SN_PERF_PART_OTHER ||
+			  joining->parts[i] == SN_PERF_PART_START))
+			node = add_step(joining->perf, node, joining->sample, steps + i);
+	}
+	return node;
+}
+
 uint32_t sn_perf_path(struct sn_perf *perf, const struct sn_perf_raw *record,
 		      const struct sn_perf_sample *sample)
 {
 	struct step steps[DEPTH_MAX];
-	size_t count = collect(perf, record, sample, steps);
+	struct joining joining; /* large, and mostly not needed */
+	bool is_complete;
+	size_t count = collect(perf, record, sample, steps, &is_complete);
+	joining.perf = perf;
+	joining.sample = sample;
+	find_frames(&joining);
+	if (joining.groups)
+		find_parts(&joining, steps, count);
+	if (joining.groups && (joining.evals || !is_complete))
+		return add_joined(&joining, steps, count, is_complete);
 	uint32_t node = 0;
 	for (size_t i = count; i-- && node != SN_NODE_NONE;)
 		node = add_step(perf, node, sample, steps + i);

@@ -28,7 +28,7 @@ def commands() -> dict[str, str]:
 
 def test_commands():
     assert offered("") == commands() == offered("help", "")
-    assert list(offered("re")) == ["report"]
+    assert list(offered("rep")) == ["report"]
     assert list(offered("-")) == ["--help", "--version"]
     assert offered("no-such-command", "") == {}
 
@@ -64,7 +64,8 @@ def test_every_option_with_known_words_offers_them():
     free = {"--rate", "--metric", "--where", "--thread", "--context", "--min-share", "--depth", "--limit", "--function", "--jobs",
             "--memory", "--model", "--top", "--iteration", "--from", "--to", "--trace-limit", "--trace-window", "--checkpoint",
             "--memory-limit", "--os-limit", "--gpu-counters", "--gpu-metrics", "--gpu-samples-in", "--target", "--tier",
-            "--forbid", "--require", "--cluster", "--do", "--samples", "--seed", "--bin", "--sample"}
+            "--forbid", "--require", "--cluster", "--do", "--samples", "--seed", "--bin", "--sample",
+            "--pid", "--stack"}
     for command in commands():
         usage = run_sonde(command, "-h").out.split("\nEXAMPLES\n")[0]
         valued = set(re.findall(r"^    (?:-\w, )?(--[a-z][a-z-]+)(?: |\[=)[A-Z']", usage, re.M))

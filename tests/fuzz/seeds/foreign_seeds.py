@@ -13,6 +13,7 @@ from kineto_traces import Trace  # noqa: E402
 from perfetto_trace import trace as perfetto  # noqa: E402
 from test_import_nsys import Export  # noqa: E402
 from test_import_perf import made as perf_recording  # noqa: E402
+from test_import_perf_python import EVAL, OTHER, TWO_GROUPS, frames_of, recording as python_recording  # noqa: E402
 from test_import_rocpd import Rocpd  # noqa: E402
 from test_import_rocprof import results, write_run  # noqa: E402
 from test_import_step_stats import FORMS as step_stats_forms  # noqa: E402
@@ -69,6 +70,8 @@ for name, packets in {
 write_run(folder)
 (folder / "perf.data").write_bytes(perf_recording())
 (folder / "pipe.data").write_bytes(perf_recording(True))
+(folder / "python-image.data").write_bytes(python_recording({100: [OTHER, EVAL]}, frames_of(100, TWO_GROUPS), python=b"/proc/self/exe"))
+(folder / "python.data").write_bytes(python_recording({100: [OTHER, EVAL]}, frames_of(100, TWO_GROUPS)))
 (folder / "stack.data").write_bytes(perf_recording(stack=bytes(range(16, 80)), mapped=b"/proc/self/exe"))
 (folder / "rocprof.json").write_text(json.dumps(results()))
 export = Export(folder / "nsys.sqlite")

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads and mappings of processes, by /proc; see already.h. */
+#include "already.h"
+
+#include "binary/elf/elf_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int sn_already_each(pid_t pid, int (*see)(void *context, pid_t id), void *context)
+{
+	char path[64] = "/proc";
+	if (pid > 0)
+		snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	DIR *folder = opendir(path);
+	int result = folder ? 0 : errno;
+	for (struct dirent *entry; !result && folder && (entry = readdir(folder));) {
+		char *rest;
+		long id = strtol(entry->d_name, &rest, 10);
+		if (id > 0 && !*rest)
+			result = see(context, (pid_t)id);
+	}
+	if (folder)
+		closedir(folder);
+	return result;
+}
+
+bool sn_already_name(pid_t pid, pid_t tid, char name[64])
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+	FILE *file = fopen(path, "re");
+	bool is_there = file && fgets(name, 64, file);
+	if (file)
+		fclose(file);
+	if (is_there)
+		name[strcspn(name, "\n")] = 0;
+	return is_there;
+}
+
+bool sn_already_is_apart(pid_t pid)
+{
+	char path[64];
+	struct stat own, its;
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	return !stat("/proc/self/ns/pid", &own) && !stat(path, &its) && own.st_ino != its.st_ino;
+}
+
+pid_t sn_already_inner_number(pid_t pid, pid_t tid)
+{
+	char path[64], line[256];
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	FILE *file = fopen(path, "re");
+	pid_t number = tid;
+	while (file && fgets(line, sizeof(line), file)) {
+		/* from ours inwards */
+		const char *last = strncmp(line, "NSpid:", 6) ? NULL : strrchr(line, '\t');
+		if (last)
+			number = (pid_t)strtol(last, NULL, 10);
+	}
+	if (file)
+		fclose(file);
+	return number;
+}
+
+struct putting {
+	struct sn_already_files *files;
+	struct sn_buffer *buffer;
+	const struct perf_event_attr *attr;
+	pid_t pid;
+};
+
+static int put_name(void *context, pid_t tid)
+{
+	const struct putting *putting = context;
+	char name[64];
+	if (sn_already_name(putting->pid, tid, name))
+		sn_perf_pipe_name(putting->buffer, putting->attr, putting->pid, tid, name);
+	return 0;
+}
+
+/* A line of /proc/PID/maps. False if it maps no code. */
+static bool parse_mapping(char *line, struct sn_perf_mapping *mapping)
+{
+	int path = 0;
+	char may_execute;
+	line[strcspn(line, "\n")] = 0;
+	if (sscanf(line,
+		   "%" SCNx64 "-%" SCNx64 " %*c%*c%c%*c %" SCNx64 " %" SCNx32 ":%" SCNx32
+		   " %" SCNu64 " %n",
+		   &mapping->start, &mapping->end, &may_execute, &mapping->offset, &mapping->major,
+		   &mapping->minor, &mapping->inode, &path) < 7 ||
+	    may_execute != 'x' || !path)
+		return false;
+	/* as the kernel calls code that lies in no file, and one whose name is too long */
+	mapping->build_id = NULL;
+	mapping->path = !line[path]			  ? "//anon"
+			: strlen(line + path) >= PATH_MAX ? "//toolong"
+							  : line + path;
+	return true;
+}
+
+int sn_already_mappings(pid_t pid, int (*see)(void *context, const struct sn_perf_mapping *mapping),
+			void *context)
+{
+	char path[64], *line = NULL;
+	size_t room = 0;
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	FILE *file = fopen(path, "re");
+	int result = file ? 0 : -1;
+	struct sn_perf_mapping mapping;
+	while (!result && file && getline(&line, &room, file) > 0)
+		if (parse_mapping(line, &mapping))
+			result = see(context, &mapping);
+	free(line);
+	if (file)
+		fclose(file);
+	return result;
+}
+
+struct sn_elf_file *sn_already_open(pid_t pid, const struct sn_perf_mapping *mapping)
+{
+	char path[PATH_MAX + 64];
+	struct sn_elf_file *file;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, mapping->start,
+		 mapping->end);
+	if (!sn_elf_file_open(path, &file, NULL))
+		return file;
+	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, mapping->path);
+	return sn_elf_file_open(path, &file, NULL) ? NULL : file;
+}
+
+struct sn_already_id {
+	bool is_known;
+	unsigned char bytes[SN_PERF_BUILD_ID_BYTES];
+};
+
+void sn_already_files_release(struct sn_already_files *files)
+{
+	sn_intern_release(&files->keys);
+	free(files->ids);
+	*files = (struct sn_already_files){0};
+}
+
+static void read_id(struct sn_already_id *id, pid_t pid, const struct sn_perf_mapping *mapping)
+{
+	struct sn_elf_file *file = sn_already_open(pid, mapping);
+	if (file && file->build_id_bytes == sizeof(id->bytes)) {
+		memcpy(id->bytes, file->build_id, sizeof(id->bytes));
+		id->is_known = true;
+	}
+	sn_elf_file_free(file);
+}
+
+/* NULL where it has none, or lies in no file. */
+static const unsigned char *id_of(struct sn_already_files *files, pid_t pid,
+				  const struct sn_perf_mapping *mapping)
+{
+	const uint64_t key[] = {mapping->major, mapping->minor, mapping->inode};
+	uint32_t before = files->keys.count;
+	if (!mapping->inode || *mapping->path != '/')
+		return NULL;
+	uint32_t number = sn_intern_item(&files->keys, key, sizeof(key), &files->ids,
+					 &files->capacity, {false, {0}});
+	if (number == SN_INTERN_NONE)
+		return NULL;
+	if (number == before)
+		read_id(&files->ids[number], pid, mapping);
+	return files->ids[number].is_known ? files->ids[number].bytes : NULL;
+}
+
+static int put_mapping(void *context, const struct sn_perf_mapping *mapping)
+{
+	const struct putting *putting = context;
+	struct sn_perf_mapping known = *mapping;
+	known.build_id = id_of(putting->files, putting->pid, mapping);
+	sn_perf_pipe_mapping(putting->buffer, putting->attr, putting->pid, &known);
+	return 0;
+}
+
+void sn_already_put(struct sn_already_files *files, struct sn_buffer *buffer,
+		    const struct perf_event_attr *attr, pid_t pid)
+{
+	struct putting putting = {files, buffer, attr, pid};
+	sn_already_each(pid, put_name, &putting);
+	sn_already_mappings(pid, put_mapping, &putting);
+}
