@@ -4,6 +4,7 @@
  * lies at the address is read from /proc/self/maps, without the C library's buffers or memory.
  */
 #include "command.h"
+#include "record/screen.h"
 
 #include "base/output.h"
 
@@ -104,6 +105,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 	}
 	sn_output_tidy();
 	sn_progress_erase();
+	sn_screen_leave();
 	say("sonde: cannot read '");
 	say(mapping.path);
 	say(is_shorter(&mapping, address) ? "': it became shorter while it was read\n"

@@ -102,6 +102,10 @@ void sn_sources_tell_outside(const struct sn_source_roots *roots);
  * imported into a temporary database. 0, then close the database with sn_command_close; or
  * SN_EXIT_FAILED after printing the reason. */
 int sn_command_open_trace(const char *const *paths, size_t count, struct sonde_db **db);
+/* Opens a database that `make` writes to a path of its own; nothing is left of it whatever happens, as the file has no name any more once it is open.
+ * 0 or a negative enum sn_err. */
+int sn_command_open_hidden(int (*make)(void *context, const char *path, struct sn_error *error),
+			   void *context, struct sonde_db **db, struct sn_error *error);
 /* Warns about data that an importer left out. */
 void sn_command_import_notes(const struct sn_import_notes *notes);
 /* Warns about folders that were skipped. */
@@ -230,6 +234,10 @@ int sn_terminal_width(void);
 bool sn_terminal_obeys(FILE *stream);
 /* Whether to use bold and colours on `stream`: such a terminal, NO_COLOR not set. */
 bool sn_terminal_has_color(FILE *stream);
+/* Whether letters and signs beyond ASCII can be written, by the locale. */
+bool sn_terminal_is_unicode(void);
+/* For a terminal where they cannot: what is drawn and what is left out become "~", other letters "?". */
+void sn_terminal_write_ascii(const char *text, FILE *out);
 /* The sequences that begin and end such text; "" without colours. */
 struct sn_style {
 	const char *bold, *dim, *plain;

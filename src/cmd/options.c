@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options, failures and the terminal, for all commands; see command.h. */
+/* Options and failures, for all commands; see command.h. */
 #include "command.h"
 
 #include "base/error.h"
@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* A file's name or a foreign text may hold anything; a message is one line of visible characters.
@@ -350,34 +349,4 @@ const char *sn_options_operand(const struct sn_options *options, const char *wha
 		return NULL;
 	}
 	return options->argv[optind];
-}
-
-int sn_terminal_width(void)
-{
-	const char *columns = getenv("COLUMNS");
-	int width = columns ? atoi(columns) : 0;
-	struct winsize size;
-	if (width <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-		width = size.ws_col;
-	if (width <= 0)
-		return 100;
-	return width < 40 ? 40 : width > 1000 ? 1000 : width;
-}
-
-bool sn_terminal_obeys(FILE *stream)
-{
-	const char *terminal = getenv("TERM");
-	return !(terminal && strcmp(terminal, "dumb") == 0) && isatty(fileno(stream)) == 1;
-}
-
-bool sn_terminal_has_color(FILE *stream)
-{
-	const char *no_color = getenv("NO_COLOR");
-	return !(no_color && *no_color) && sn_terminal_obeys(stream);
-}
-
-struct sn_style sn_terminal_style(FILE *stream)
-{
-	return sn_terminal_has_color(stream) ? (struct sn_style){"\033[1m", "\033[2m", "\033[0m"}
-					     : (struct sn_style){"", "", ""};
 }

@@ -10,7 +10,6 @@
 #include "show/tree/view.h"
 #include "sonde/graph.h"
 
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -357,37 +356,10 @@ static void choose_defaults(struct request *request)
 		view->limit = view->is_full ? 0 : DEFAULT_LIMIT;
 }
 
-static bool locale_is_unicode(void)
-{
-	static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
-		const char *value = getenv(variables[i]);
-		if (!value || !*value)
-			continue;
-		/* "C" says nothing about the terminal, and terminals are UTF-8 by now. */
-		return strcmp(value, "C") == 0 || strcmp(value, "POSIX") == 0 ||
-		       strcasestr(value, "utf-8") || strcasestr(value, "utf8");
-	}
-	return true;
-}
-
-/* For a terminal that is not UTF-8: what is drawn and what is left out become "~", other letters
- * "?". */
-static void write_ascii(const char *text, FILE *out)
-{
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-		if (c < 0x80)
-			putc(c, out);
-		else if (c >= 0xc0)
-			putc(c == 0xe2 ? '~' : '?', out);
-	}
-}
-
 static int print_text(const struct sn_view *view, struct sn_error *error)
 {
 	struct sn_terminal page = {stdout, sn_terminal_width(), sn_terminal_has_color(stdout),
-				   locale_is_unicode()};
+				   sn_terminal_is_unicode()};
 	char *text = NULL;
 	size_t length = 0;
 	if (page.is_unicode)
@@ -397,7 +369,7 @@ static int print_text(const struct sn_view *view, struct sn_error *error)
 		return sn_fail_memory(error);
 	int code = sn_view_text(view, &page, error);
 	if (fclose(page.out) == 0 && code == 0)
-		write_ascii(text, stdout);
+		sn_terminal_write_ascii(text, stdout);
 	free(text);
 	return code;
 }

@@ -7,6 +7,7 @@
 #include "python/python_thread.h"
 
 #include "base/clock.h"
+#include "base/table.h"
 #include "base/vec.h"
 #include "system/refusal.h"
 #include "system/ring.h"
@@ -30,6 +31,8 @@ enum {
 	LATE_NS = 20000000, /* after a sample its thread runs something else */
 };
 
+#define PERIODS_DIFFER 0.02
+
 /* Of the user's registers those that unwinding starts from: asm/perf_regs.h. */
 #define REGISTERS UINT64_C(0xff01ff)
 /* Fields that records other than samples do not have. */
@@ -51,8 +54,9 @@ struct sn_sampler {
 	size_t thread_count, thread_capacity;
 	/* the rings' descriptors, those of the processes, and one more */
 	struct pollfd *polled;
-	bool *has_ended; /* of each process */
-	bool has_begun;	 /* what was there before has been handed out */
+	bool *has_ended;      /* of each process */
+	bool has_begun;	      /* what was there before has been handed out */
+	struct sn_table told; /* processes that this recording knows, with in_turns */
 	struct sn_already_files files;
 	struct sn_buffer text;
 	struct sn_python_thread *python; /* NULL: not wanted */
@@ -239,10 +243,25 @@ static int open_rings(struct sn_sampler *sampler, struct sn_error *error)
 
 /* ---- events on threads and processors ---- */
 
+/*
+ * The event of a processor. The kernel's clocks of two processors would interrupt both at the same moment, for ever: what the sample of one wakes, this process above all, would be
+ * what the other one runs. So their periods differ by up to a hundredth; each sample says its own.
+ */
+static struct perf_event_attr attributes_on(const struct sn_sampler *sampler, uint32_t cpu)
+{
+	struct perf_event_attr attr = sampler->attr;
+	double golden = 0.6180339887 * cpu, place = golden - (double)(uint64_t)golden;
+	if (!attr.freq)
+		attr.sample_period =
+		    (uint64_t)((double)attr.sample_period * (1 + PERIODS_DIFFER * (place - 0.5)));
+	return attr;
+}
+
 /* Opens a thread's event on a processor, or that of all threads. -1 with errno. */
 static int open_on(struct sn_sampler *sampler, pid_t tid, uint32_t cpu)
 {
-	int fd = sampler->owners[cpu] < 0 ? -1 : open_event(&sampler->attr, tid, (int)cpu);
+	const struct perf_event_attr attr = attributes_on(sampler, cpu);
+	int fd = sampler->owners[cpu] < 0 ? -1 : open_event(&attr, tid, (int)cpu);
 	if (fd < 0)
 		return sampler->owners[cpu] < 0 || errno == ENODEV ? 0 : -1;
 	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, sampler->owners[cpu]) ||
@@ -320,6 +339,14 @@ struct sample_head {
 	uint64_t time_ns;
 };
 
+/* What /proc says of a process, once in a recording. */
+static void tell_process(struct sn_sampler *sampler, pid_t pid)
+{
+	uint32_t before = sampler->told.count;
+	if (pid > 0 && sn_table_add(&sampler->told, (uint64_t)pid) == before)
+		sn_already_put(&sampler->files, &sampler->text, &sampler->attr, pid);
+}
+
 static void see_record(void *context, const struct perf_event_header *header,
 		       const unsigned char *bytes, size_t count)
 {
@@ -329,13 +356,17 @@ static void see_record(void *context, const struct perf_event_header *header,
 	if (header->type == PERF_RECORD_COMM && header->misc & PERF_RECORD_MISC_COMM_EXEC &&
 	    count >= sizeof(pid)) {
 		memcpy(&pid, bytes, sizeof(pid));
-		sn_python_thread_forget(sampler->python, (pid_t)pid);
+		if (sampler->python)
+			sn_python_thread_forget(sampler->python, (pid_t)pid);
 	}
 	if (header->type != PERF_RECORD_SAMPLE || count < sizeof(head))
 		return;
 	memcpy(&head, bytes, sizeof(head));
-	sn_python_thread_see(sampler->python, (pid_t)head.pid, (pid_t)head.tid, head.time_ns,
-			     LATE_NS);
+	if (sampler->options.in_turns)
+		tell_process(sampler, (pid_t)head.pid);
+	if (sampler->python)
+		sn_python_thread_see(sampler->python, (pid_t)head.pid, (pid_t)head.tid,
+				     head.time_ns, LATE_NS);
 }
 
 /* What has been written for those who take. */
@@ -353,7 +384,7 @@ static int take_ring(struct sn_sampler *sampler, struct sn_ring *ring, sn_sample
 		     void *context)
 {
 	sn_ring_look(ring);
-	if (sampler->python)
+	if (sampler->python || sampler->options.in_turns)
 		sn_ring_see(ring, see_record, sampler);
 	return sn_ring_take(ring, take, context);
 }
@@ -395,7 +426,11 @@ static int take_first(struct sn_sampler *sampler, sn_sampler_taker *take, void *
 	sn_perf_pipe_command(&sampler->text, options->command, options->command_count);
 	if (!options->process_count)
 		sn_perf_pipe_machine(&sampler->text);
+	if (options->in_turns && sampler->python)
+		sn_python_thread_again(sampler->python);
 	int result = take_text(sampler, take, context);
+	if (result || options->in_turns)
+		return result;
 	for (size_t number = 0; !result && number < options->process_count; number++)
 		result = take_already(&taking, options->processes[number]);
 	return result || options->process_count ? result
@@ -457,6 +492,12 @@ const char *sn_sampler_event(const struct sn_sampler *sampler)
 	return sampler->event;
 }
 
+unsigned sn_sampler_rate(const struct sn_sampler *sampler)
+{
+	const struct perf_event_attr *attr = &sampler->attr;
+	return (unsigned)(attr->freq ? attr->sample_freq : 1000000000u / attr->sample_period);
+}
+
 /* A process without a descriptor is asked for by its number. */
 static void note_end(struct sn_sampler *sampler, size_t number)
 {
@@ -495,6 +536,19 @@ int sn_sampler_take(struct sn_sampler *sampler, sn_sampler_taker *take, void *co
 	return result ? result : take_rings(sampler, take, context);
 }
 
+int sn_sampler_turn(struct sn_sampler *sampler, sn_sampler_taker *take, void *context)
+{
+	int result = sn_sampler_take(sampler, take, context);
+	if (sampler->python && !result) {
+		sn_python_thread_settle(sampler->python);
+		sn_python_thread_take(sampler->python, &sampler->text);
+		result = take_text(sampler, take, context);
+	}
+	sn_table_release(&sampler->told);
+	sampler->has_begun = false;
+	return result;
+}
+
 void sn_sampler_stop(struct sn_sampler *sampler, struct sn_python_result *python)
 {
 	for (size_t number = 0; number < sampler->event_count; number++)
@@ -519,6 +573,7 @@ void sn_sampler_free(struct sn_sampler *sampler)
 	sn_python_thread_free(sampler->python);
 	sn_buffer_release(&sampler->text);
 	sn_already_files_release(&sampler->files);
+	sn_table_release(&sampler->told);
 	free(sampler->events);
 	free(sampler->threads);
 	free(sampler->rings);

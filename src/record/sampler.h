@@ -25,6 +25,8 @@ struct sn_sampler_options {
 	unsigned rate;	      /* samples a second that each processor runs them */
 	uint32_t stack_bytes; /* that are kept of each stack; 0: callers by frame pointers alone */
 	bool reads_python;    /* frames of Python, from the processes' memory */
+	/* Recordings follow each other (sn_sampler_turn). Of what was there before, each has the processes that were sampled in it alone. */
+	bool in_turns;
 	const char *const *command; /* what the recording says that it is of */
 	size_t command_count;
 };
@@ -34,9 +36,10 @@ struct sn_sampler;
 /* What is sampled is running when this returns. 0 or a negative enum sn_err; *sampler is set only on success. */
 int sn_sampler_start(const struct sn_sampler_options *options, struct sn_sampler **sampler,
 		     struct sn_error *error);
-/* Whether the kernel's own part of call paths is there, and the event: "cycles" or "cpu-clock". */
+/* Whether the kernel's own part of call paths is there; the event: "cycles" or "cpu-clock"; samples a second, which may be fewer than were asked for. */
 bool sn_sampler_sees_kernel(const struct sn_sampler *sampler);
 const char *sn_sampler_event(const struct sn_sampler *sampler);
+unsigned sn_sampler_rate(const struct sn_sampler *sampler);
 /* Waits until there is much to take, a process has ended, `wake_fd` is readable, or the time is over. */
 void sn_sampler_wait(struct sn_sampler *sampler, int wake_fd, int timeout_ms);
 /* Whether all processes that were asked for have ended; never of the whole machine. */
@@ -44,6 +47,8 @@ bool sn_sampler_is_over(const struct sn_sampler *sampler);
 /* Hands out what there is to take, the first time what was there before; `take` returns 0 or a negative enum sn_err, which ends it and is returned. */
 typedef int sn_sampler_taker(void *context, const void *bytes, size_t count);
 int sn_sampler_take(struct sn_sampler *sampler, sn_sampler_taker *take, void *context);
+/* The same for the rest of a recording, with `in_turns`: what is taken next is another one. */
+int sn_sampler_turn(struct sn_sampler *sampler, sn_sampler_taker *take, void *context);
 /* No more samples are taken; what there is can still be taken. *python gets how much of Python could be read. */
 void sn_sampler_stop(struct sn_sampler *sampler, struct sn_python_result *python);
 void sn_sampler_free(struct sn_sampler *sampler);

@@ -12,8 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int import(const struct sn_import_files *inputs, const char *output, struct sn_error *error)
+static int import(void *context, const char *output, struct sn_error *error)
 {
+	const struct sn_import_files *inputs = context;
 	struct sn_import_notes notes = {0};
 	struct sn_import_request request = {
 	    .notes = &notes,
@@ -51,9 +52,8 @@ void sn_command_import_skipped(const struct sn_import_files *inputs)
 				inputs->folder_count == 1 ? " was" : "s were", inputs->folders);
 }
 
-/* The file has no name any more once it is open, so nothing is left whatever happens. */
-static int import_and_open(const struct sn_import_files *inputs, struct sonde_db **db,
-			   struct sn_error *error)
+int sn_command_open_hidden(int (*make)(void *context, const char *path, struct sn_error *error),
+			   void *context, struct sonde_db **db, struct sn_error *error)
 {
 	const char *folder = sn_spill_folder(NULL);
 	char name[4096], path[4200];
@@ -62,7 +62,7 @@ static int import_and_open(const struct sn_import_files *inputs, struct sonde_db
 		return sn_fail(error, SN_ERR_IO, "cannot create a folder in '%s': %s", folder,
 			       strerror(errno));
 	snprintf(path, sizeof(path), "%s/trace.sdb", name);
-	int result = import(inputs, path, error);
+	int result = make(context, path, error);
 	struct sonde_db_error why = {""};
 	if (!result && sonde_db_open(path, db, &why))
 		result = sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
@@ -81,7 +81,7 @@ int sn_command_open_trace(const char *const *paths, size_t count, struct sonde_d
 		return sn_command_open(paths[0], db);
 	int result = sn_import_files_list(&inputs, paths, count, &error);
 	if (!result)
-		result = import_and_open(&inputs, db, &error);
+		result = sn_command_open_hidden(import, &inputs, db, &error);
 	if (!result)
 		sn_command_import_skipped(&inputs);
 	sn_import_files_release(&inputs);

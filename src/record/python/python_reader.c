@@ -20,6 +20,9 @@ enum {
 	LINES_MOST = 1 << 20,	   /* bytes of a table of lines */
 	LINES_ALL_MOST = 64 << 20, /* of all tables */
 	FAILURES_MOST = 8,	   /* in a row, until the interpreter is looked for anew */
+	/* of what is told again; beyond, all is learnt anew */
+	DEFINED_MOST = 16 << 20,
+	PROCESSES_MOST = 1 << 16,
 };
 
 struct process {
@@ -50,7 +53,8 @@ struct sn_python_reader {
 	struct sn_intern keys; /* to codes */
 	struct code *codes;
 	size_t code_capacity;
-	size_t line_bytes; /* of all codes */
+	size_t line_bytes;	  /* of all codes */
+	struct sn_buffer defined; /* all records of interpreters and codes so far */
 	char gap[160];
 	struct sn_remote_frame frames[SN_REMOTE_FRAMES_MOST];
 };
@@ -60,10 +64,8 @@ struct sn_python_reader *sn_python_reader_new(void)
 	return calloc(1, sizeof(struct sn_python_reader));
 }
 
-void sn_python_reader_free(struct sn_python_reader *reader)
+static void forget_all(struct sn_python_reader *reader)
 {
-	if (!reader)
-		return;
 	for (uint32_t number = 0; number < reader->pids.count; number++)
 		sn_python_interpreter_release(&reader->processes[number].interpreter);
 	for (uint32_t number = 0; number < reader->keys.count; number++)
@@ -72,7 +74,22 @@ void sn_python_reader_free(struct sn_python_reader *reader)
 	free(reader->codes);
 	sn_table_release(&reader->pids);
 	sn_intern_release(&reader->keys);
+	sn_buffer_release(&reader->defined);
+	*reader = (struct sn_python_reader){0};
+}
+
+void sn_python_reader_free(struct sn_python_reader *reader)
+{
+	if (reader)
+		forget_all(reader);
 	free(reader);
+}
+
+void sn_python_reader_again(struct sn_python_reader *reader, struct sn_buffer *buffer)
+{
+	if (reader->defined.count > DEFINED_MOST || reader->pids.count > PROCESSES_MOST)
+		forget_all(reader);
+	sn_buffer_put(buffer, reader->defined.bytes, reader->defined.count);
 }
 
 const char *sn_python_reader_gap(const struct sn_python_reader *reader)
@@ -134,8 +151,8 @@ static bool is_glue(const struct sn_python_layout *layout, const struct code *co
 }
 
 /* What cannot be read may be another time. */
-static void learn_code(struct sn_python_reader *reader, struct sn_buffer *buffer,
-		       struct process *process, const struct key *key, uint32_t number)
+static void learn_code(struct sn_python_reader *reader, struct process *process,
+		       const struct key *key, uint32_t number)
 {
 	const struct sn_python_layout *layout = &process->interpreter.layout;
 	struct sn_remote *remote = &process->remote;
@@ -150,7 +167,7 @@ static void learn_code(struct sn_python_reader *reader, struct sn_buffer *buffer
 	}
 	if (code->state == SHOWN) {
 		reader->line_bytes += code->line_bytes;
-		sn_perf_pipe_code(buffer, number, key->code.first_line, file, name);
+		sn_perf_pipe_code(&reader->defined, number, key->code.first_line, file, name);
 	} else {
 		free(code->lines);
 		code->lines = NULL;
@@ -158,8 +175,8 @@ static void learn_code(struct sn_python_reader *reader, struct sn_buffer *buffer
 }
 
 /* The number of a frame's code, which is told when it is first seen; SN_INTERN_NONE: it is not to be shown. */
-static uint32_t code_of(struct sn_python_reader *reader, struct sn_buffer *buffer,
-			struct process *process, const struct sn_remote_frame *frame)
+static uint32_t code_of(struct sn_python_reader *reader, struct process *process,
+			const struct sn_remote_frame *frame)
 {
 	struct key key = {.pid = (uint64_t)process->remote.pid, .code = frame->code};
 	uint32_t number = sn_intern_item(&reader->keys, &key, sizeof(key), &reader->codes,
@@ -167,7 +184,7 @@ static uint32_t code_of(struct sn_python_reader *reader, struct sn_buffer *buffe
 	if (number == SN_INTERN_NONE)
 		return number;
 	if (reader->codes[number].state == UNREAD)
-		learn_code(reader, buffer, process, &key, number);
+		learn_code(reader, process, &key, number);
 	return reader->codes[number].state == SHOWN ? number : SN_INTERN_NONE;
 }
 
@@ -193,8 +210,7 @@ static void note_gap(struct sn_python_reader *reader, pid_t pid, const char *why
 }
 
 /* Looks for an interpreter at the first sample, the second, the fourth, and so on, as it may be loaded later. */
-static bool look(struct sn_python_reader *reader, struct sn_buffer *buffer, struct process *process,
-		 uint64_t time_ns)
+static bool look(struct sn_python_reader *reader, struct process *process, uint64_t time_ns)
 {
 	const char *reason = NULL;
 	if (process->has_one)
@@ -214,8 +230,9 @@ static bool look(struct sn_python_reader *reader, struct sn_buffer *buffer, stru
 	process->failures = 0;
 	process->is_apart = sn_already_is_apart(process->remote.pid);
 	if (process->has_one)
-		sn_perf_pipe_interpreter(buffer, process->remote.pid, process->interpreter.eval,
-					 process->interpreter.eval_bytes, time_ns);
+		sn_perf_pipe_interpreter(&reader->defined, process->remote.pid,
+					 process->interpreter.eval, process->interpreter.eval_bytes,
+					 time_ns);
 	return process->has_one;
 }
 
@@ -227,7 +244,7 @@ static void put_frames(struct sn_python_reader *reader, struct sn_buffer *buffer
 	uint32_t kept = 0;
 	for (int number = 0; number < count; number++) {
 		const struct sn_remote_frame *frame = &reader->frames[number];
-		uint32_t code = code_of(reader, buffer, process, frame);
+		uint32_t code = code_of(reader, process, frame);
 		if (code == SN_INTERN_NONE) {
 			/* the group goes on without it */
 			if (frame->is_entry && kept)
@@ -264,11 +281,11 @@ bool sn_python_reader_has(const struct sn_python_reader *reader, pid_t pid)
 	return number != SN_TABLE_NONE && reader->processes[number].has_one;
 }
 
-void sn_python_reader_see(struct sn_python_reader *reader, struct sn_buffer *buffer, pid_t pid,
-			  pid_t tid, uint64_t time_ns)
+static void see(struct sn_python_reader *reader, struct sn_buffer *buffer, pid_t pid, pid_t tid,
+		uint64_t time_ns)
 {
 	struct process *process = pid > 0 ? process_of(reader, pid) : NULL;
-	if (!process || !look(reader, buffer, process, time_ns))
+	if (!process || !look(reader, process, time_ns))
 		return;
 	struct sn_remote *remote = &process->remote;
 	uintptr_t state = 0;
@@ -283,4 +300,15 @@ void sn_python_reader_see(struct sn_python_reader *reader, struct sn_buffer *buf
 	process->failures = count < 0 ? process->failures + 1 : 0;
 	if (process->failures == FAILURES_MOST)
 		forget(process);
+}
+
+void sn_python_reader_see(struct sn_python_reader *reader, struct sn_buffer *buffer, pid_t pid,
+			  pid_t tid, uint64_t time_ns)
+{
+	const struct sn_buffer *defined = &reader->defined;
+	size_t before = defined->count;
+	see(reader, buffer, pid, tid, time_ns);
+	if (defined->count > before)
+		sn_buffer_put(buffer, defined->bytes + before, defined->count - before);
+	buffer->failed |= defined->failed;
 }

@@ -22,5 +22,7 @@ bool sn_python_reader_has(const struct sn_python_reader *reader, pid_t pid);
 /* Of a thread that a sample of that time is of. Nothing where it runs no Python. */
 void sn_python_reader_see(struct sn_python_reader *reader, struct sn_buffer *buffer, pid_t pid,
 			  pid_t tid, uint64_t time_ns);
+/* Tells what is known of processes and codes, for another recording that begins. */
+void sn_python_reader_again(struct sn_python_reader *reader, struct sn_buffer *buffer);
 /* Why no Python was read of a process that has it, a line; NULL: of all it was. */
 const char *sn_python_reader_gap(const struct sn_python_reader *reader);

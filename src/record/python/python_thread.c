@@ -14,11 +14,14 @@
 enum {
 	ASKED_MOST = 4096, /* that wait; beyond, samples are late in any case */
 	PATIENCE_NS = 1000000000,
+	TURN_PATIENCE_NS =
+	    50000000, /* with the last samples of a recording that another one follows */
 };
 
 struct question {
 	pid_t pid, tid;
-	uint64_t time_ns, late_ns; /* time 0: the process is to be forgotten */
+	uint64_t time_ns,
+	    late_ns; /* time 0: the process is to be forgotten; without one, all is to be told again */
 };
 
 struct sn_python_thread {
@@ -40,7 +43,9 @@ struct sn_python_thread {
 static void answer(struct sn_python_thread *thread, const struct question *question)
 {
 	uint64_t now_ns = sn_clock_now_ns(CLOCK_MONOTONIC);
-	if (!question->time_ns)
+	if (!question->time_ns && !question->pid)
+		sn_python_reader_again(thread->reader, &thread->read);
+	else if (!question->time_ns)
 		sn_python_reader_forget(thread->reader, question->pid);
 	else if (now_ns - question->time_ns <= question->late_ns)
 		sn_python_reader_see(thread->reader, &thread->read, question->pid, question->tid,
@@ -87,11 +92,12 @@ static void release(struct sn_python_thread *thread)
 	free(thread);
 }
 
-/* With all signals blocked, as they are for the one that waits for them. */
+/* With all signals blocked, as they are for the one that waits for them, but for that of a mapped file that becomes shorter. */
 static int start(struct sn_python_thread *thread)
 {
 	sigset_t all, old;
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	int status = pthread_create(&thread->thread, NULL, answer_all, thread);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -151,9 +157,9 @@ void sn_python_thread_take(struct sn_python_thread *thread, struct sn_buffer *bu
 }
 
 /* Until nothing is asked any more, or patience is over. Whether it has answered all. */
-static bool wait_for_answers(struct sn_python_thread *thread)
+static bool wait_for_answers(struct sn_python_thread *thread, uint64_t patience_ns)
 {
-	uint64_t until_ns = sn_clock_now_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
+	uint64_t until_ns = sn_clock_now_ns(CLOCK_MONOTONIC) + patience_ns;
 	const struct timespec until = {(time_t)(until_ns / 1000000000),
 				       (long)(until_ns % 1000000000)};
 	int status = 0;
@@ -162,10 +168,22 @@ static bool wait_for_answers(struct sn_python_thread *thread)
 	return !thread->count && !thread->is_busy;
 }
 
+void sn_python_thread_settle(struct sn_python_thread *thread)
+{
+	pthread_mutex_lock(&thread->mutex);
+	wait_for_answers(thread, TURN_PATIENCE_NS);
+	pthread_mutex_unlock(&thread->mutex);
+}
+
+void sn_python_thread_again(struct sn_python_thread *thread)
+{
+	ask(thread, (struct question){0});
+}
+
 void sn_python_thread_finish(struct sn_python_thread *thread, struct sn_python_result *result)
 {
 	pthread_mutex_lock(&thread->mutex);
-	bool has_answered = wait_for_answers(thread);
+	bool has_answered = wait_for_answers(thread, PATIENCE_NS);
 	*result = (struct sn_python_result){.late = thread->late + thread->count};
 	const char *gap = has_answered ? sn_python_reader_gap(thread->reader) : NULL;
 	if (!has_answered)
@@ -183,7 +201,7 @@ void sn_python_thread_free(struct sn_python_thread *thread)
 	if (!thread)
 		return;
 	pthread_mutex_lock(&thread->mutex);
-	bool has_answered = wait_for_answers(thread);
+	bool has_answered = wait_for_answers(thread, PATIENCE_NS);
 	thread->is_ending = true;
 	pthread_cond_signal(&thread->asked);
 	pthread_mutex_unlock(&thread->mutex);

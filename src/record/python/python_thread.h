@@ -20,6 +20,9 @@ void sn_python_thread_see(struct sn_python_thread *thread, pid_t pid, pid_t tid,
 			  uint64_t late_ns);
 /* A process executes another program. */
 void sn_python_thread_forget(struct sn_python_thread *thread, pid_t pid);
+/* Of a recording that another one follows: waits a little for what is still to be read; then tells what the other one must know first. */
+void sn_python_thread_settle(struct sn_python_thread *thread);
+void sn_python_thread_again(struct sn_python_thread *thread);
 /* Moves what has been read to the end of a buffer. */
 void sn_python_thread_take(struct sn_python_thread *thread, struct sn_buffer *buffer);
 

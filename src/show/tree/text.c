@@ -311,6 +311,8 @@ static void print_command(const struct sn_view *view, const struct sn_terminal *
 bool sn_text_header(const struct sn_view *view, const struct sn_terminal *page, double total,
 		    double count)
 {
+	if (view->is_bare)
+		return total != 0;
 	const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metrics[0]);
 	const char *dot = page->is_unicode ? " \xc2\xb7 " : " | ";
 	struct sn_number value = sn_number_text(total, sn_text_unit(view, 0));
@@ -384,6 +386,8 @@ static void make_pattern(const struct sn_view *view, uint32_t id, char *text, si
 void sn_text_footer(const struct sn_view *view, const struct sn_terminal *page, uint32_t frame)
 {
 	char name[512], pattern[256];
+	if (view->is_bare)
+		return;
 	quote_path(view->path, name, sizeof(name));
 	make_pattern(view, frame, pattern, sizeof(pattern));
 	sn_text_style(page, SN_DIM);

@@ -399,7 +399,8 @@ static int print_threads(struct thread_sink *self, const struct sn_terminal *pag
 		print_thread(self, page, &self->rows[shown], &table);
 	if (shown < self->count)
 		fprintf(page->out, " %u more\n", self->count - shown);
-	print_across(self, page);
+	if (!view->is_bare)
+		print_across(self, page);
 	if (!view->is_full)
 		sn_text_footer(view, page, SONDE_NONE);
 	return 0;

@@ -57,6 +57,7 @@ struct sn_view {
 	enum sn_plot plot;
 	struct sn_source_roots *sources; /* where source lines may be read; NULL: nowhere */
 	bool is_full;			 /* text: nothing collapsed, names whole */
+	bool is_bare;			 /* text: rows and their heads alone */
 	bool collapse_recursion;	 /* top-down and bottom-up: see sn_tree_request */
 	bool is_restricted;		 /* --where or --thread is in force */
 };

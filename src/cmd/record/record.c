@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sonde record`: samples of what runs already, from outside. The sampler is in src/record, what it writes is read by src/import/perf. */
-#include "command.h"
+#include "sampling.h"
 
 #include "base/clock.h"
 #include "base/output.h"
 #include "base/spill.h"
-#include "base/utf8.h"
-#include "base/vec.h"
-#include "import/core/import_files.h"
 #include "record/already.h"
-#include "record/sampler.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,21 +18,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum {
-	TURN_MS = 50,
-	RATE_USUAL = 99,
-	RATE_MOST = 10000,
-	STACK_USUAL = 16 << 10,
-	STACK_LEAST = 1 << 10,
-};
+enum { TURN_MS = 50 };
 
 struct recording {
 	const char *output;
 	char named[NAME_MAX + 1]; /* the output, where the user names none */
-	pid_t *processes;
-	size_t process_count, process_capacity;
-	bool is_all, is_quiet, no_command, no_python;
-	struct sn_sampler_options options;
+	struct sn_sampling_choice sampling;
+	bool is_all, is_quiet, no_command;
 	struct sn_import_request request;
 	struct sn_import_notes notes;
 	double seconds; /* until it is ended: longer than anybody waits */
@@ -49,47 +37,9 @@ struct recording {
 
 /* ---- options ---- */
 
-static bool is_named(const struct recording *recording, pid_t pid)
-{
-	for (size_t number = 0; number < recording->process_count; number++)
-		if (recording->processes[number] == pid)
-			return true;
-	return false;
-}
-
-static int parse_processes(void *context, const struct sn_options *options, const char *text)
-{
-	struct recording *recording = context;
-	for (const char *item = text;; item++) {
-		char *end;
-		errno = 0;
-		long pid = strtol(item, &end, 10);
-		if (end == item || errno || pid < 1 || pid > INT_MAX || (*end && *end != ','))
-			return sn_options_refuse(options, "--pid", text, "no list of processes");
-		if (!is_named(recording, (pid_t)pid) &&
-		    sn_vec_push(&recording->processes, &recording->process_capacity,
-				&recording->process_count, (pid_t)pid))
-			return sn_command_fail("out of memory");
-		if (!*end)
-			return 0;
-		item = end;
-	}
-}
-
-static int parse_stack(void *context, const struct sn_options *options, const char *text)
-{
-	struct recording *recording = context;
-	double bytes = sn_options_bytes(text);
-	if (bytes != 0 && !(bytes >= STACK_LEAST && bytes <= SN_SAMPLER_STACK_MOST))
-		return sn_options_refuse(options, "--stack", text,
-					 "neither 0 nor a size from 1K to 63K");
-	recording->options.stack_bytes = (uint32_t)bytes & ~7u;
-	return 0;
-}
-
 static int read_operands(struct recording *recording, const struct sn_options *options)
 {
-	if (!recording->process_count == !recording->is_all)
+	if (!recording->sampling.process_count == !recording->is_all)
 		return sn_command_misuse(options->command,
 					 recording->is_all
 					     ? "--pid and --all exclude each other"
@@ -110,12 +60,9 @@ static int read_operands(struct recording *recording, const struct sn_options *o
 static bool read_options(struct recording *recording, struct sn_options *options)
 {
 	const struct sn_option table[] = {
-	    {"pid", 'p', .parse = parse_processes, .context = recording},
+	    SN_SAMPLING_OPTIONS(recording->sampling),
 	    {"all", 'a', .flag = &recording->is_all},
 	    {"output", 'o', .text = &recording->output, .is_path = true},
-	    {"rate", 'F', SN_OPTION_WHOLE(recording->options.rate, 1, RATE_MOST)},
-	    {"stack", .parse = parse_stack, .context = recording},
-	    {"no-python", .flag = &recording->no_python},
 	    {"no-command", .flag = &recording->no_command},
 	    {"share", .flag = &recording->request.is_shared},
 	    {"quiet", 'q', .flag = &recording->is_quiet},
@@ -143,7 +90,7 @@ static void put_name(char *to, size_t size, const char *name)
 static void name_output(struct recording *recording)
 {
 	char name[64] = "", plain[64];
-	pid_t pid = recording->is_all ? 0 : recording->processes[0];
+	pid_t pid = recording->is_all ? 0 : recording->sampling.processes[0];
 	if (recording->output)
 		return;
 	if (recording->is_all ? gethostname(name, sizeof(name) - 1) != 0
@@ -184,21 +131,12 @@ static int take(void *context, const void *bytes, size_t count)
 
 static void say_begin(const struct recording *recording, const struct sn_sampler *sampler)
 {
-	char what[160], name[64] = "?", shown[96];
-	pid_t pid = recording->is_all ? 0 : recording->processes[0];
+	char what[160];
 	if (recording->is_quiet || !isatty(STDERR_FILENO))
 		return;
-	if (pid)
-		sn_already_name(pid, pid, name);
-	sn_utf8_clean(name, shown, sizeof(shown));
-	if (recording->is_all)
-		snprintf(what, sizeof(what), "all processes");
-	else if (recording->process_count > 1)
-		snprintf(what, sizeof(what), "%zu processes", recording->process_count);
-	else
-		snprintf(what, sizeof(what), "process %d (%s)", pid, shown);
+	sn_sampling_what(&recording->sampling, what, sizeof(what));
 	fprintf(stderr, "sonde: sampling %s by %s, %u a second; Ctrl-C ends it\n", what,
-		sn_sampler_event(sampler), recording->options.rate);
+		sn_sampler_event(sampler), sn_sampler_rate(sampler));
 }
 
 /* Takes what there is until it is over: by time, by a signal that `signals` tells of, or by the end of the processes. */
@@ -227,7 +165,7 @@ static int sample(struct recording *recording, int signals, struct sn_error *err
 	struct sn_sampler *sampler = NULL;
 	recording->own_ns = sn_clock_now_ns(CLOCK_PROCESS_CPUTIME_ID);
 	int result = sn_spill_open_beside(&recording->spill, recording->output, error);
-	result = result ? result : sn_sampler_start(&recording->options, &sampler, error);
+	result = result ? result : sn_sampling_start(&recording->sampling, &sampler, error);
 	if (result)
 		return result;
 	say_begin(recording, sampler);
@@ -240,23 +178,9 @@ static int sample(struct recording *recording, int signals, struct sn_error *err
 	return finished ? finished : sn_fail_code(error, result);
 }
 
-/* The signals that end it, but for those that whoever started it has it ignore. */
-static sigset_t ending_signals(void)
-{
-	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-	sigset_t ends;
-	sigemptyset(&ends);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		struct sigaction action;
-		if (!sigaction(numbers[i], NULL, &action) && action.sa_handler != SIG_IGN)
-			sigaddset(&ends, numbers[i]);
-	}
-	return ends;
-}
-
 static int record(struct recording *recording, struct sn_error *error)
 {
-	sigset_t ends = ending_signals(), before;
+	sigset_t ends = sn_sampling_ending_signals(), before;
 	struct signalfd_siginfo signal;
 	sigprocmask(SIG_BLOCK, &ends, &before);
 	int signals = signalfd(-1, &ends, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -282,18 +206,11 @@ static int complete(void *context, const char *path)
 static int make_database(struct recording *recording, struct sn_import_counts *counts,
 			 struct sn_error *error)
 {
-	char path[64];
-	const char *paths[] = {path};
 	struct sn_import_request *request = &recording->request;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", recording->spill.fd);
 	request->notes = &recording->notes;
-	request->paths = paths;
-	request->path_count = 1;
 	request->complete = complete;
 	request->complete_context = recording;
-	const struct sn_importer *importer = sn_importer_recognise(paths, 1, error);
-	return importer ? sn_import(importer, request, recording->output, counts, error)
-			: SN_ERR_FORMAT;
+	return sn_sampling_import(request, recording->spill.fd, recording->output, counts, error);
 }
 
 static void say_end(const struct recording *recording, const struct sn_import_counts *counts)
@@ -327,13 +244,10 @@ static int run(struct recording *recording)
 	size_t count = 0;
 	name_output(recording);
 	if (!recording->is_all && !recording->no_command)
-		count = read_command(recording->processes[0], text, sizeof(text), words,
+		count = read_command(recording->sampling.processes[0], text, sizeof(text), words,
 				     sizeof(words) / sizeof(*words));
-	recording->options.reads_python = !recording->no_python;
-	recording->options.processes = recording->processes;
-	recording->options.process_count = recording->process_count;
-	recording->options.command = words;
-	recording->options.command_count = count;
+	recording->sampling.options.command = words;
+	recording->sampling.options.command_count = count;
 	int result = sn_output_check_database(recording->output, &error);
 	result = result ? result : record(recording, &error);
 	if (!result) {
@@ -356,13 +270,12 @@ int sn_command_record_run(int argc, char **argv)
 	struct recording *recording = calloc(1, sizeof(*recording));
 	if (!recording)
 		return sn_command_fail("out of memory");
-	recording->options.rate = RATE_USUAL;
-	recording->options.stack_bytes = STACK_USUAL;
+	sn_sampling_init(&recording->sampling);
 	recording->seconds = 1e12;
 	recording->spill.fd = -1;
 	int status = read_options(recording, &options) ? run(recording) : options.status;
 	sn_spill_close(&recording->spill);
-	free(recording->processes);
+	sn_sampling_release(&recording->sampling);
 	free(recording);
 	return status;
 }

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the terminal is like; see command.h. */
+#include "command.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+int sn_terminal_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	int width = columns ? atoi(columns) : 0;
+	struct winsize size;
+	if (width <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+		width = size.ws_col;
+	if (width <= 0)
+		return 100;
+	return width < 40 ? 40 : width > 1000 ? 1000 : width;
+}
+
+bool sn_terminal_obeys(FILE *stream)
+{
+	const char *terminal = getenv("TERM");
+	return !(terminal && strcmp(terminal, "dumb") == 0) && isatty(fileno(stream)) == 1;
+}
+
+bool sn_terminal_has_color(FILE *stream)
+{
+	const char *no_color = getenv("NO_COLOR");
+	return !(no_color && *no_color) && sn_terminal_obeys(stream);
+}
+
+struct sn_style sn_terminal_style(FILE *stream)
+{
+	return sn_terminal_has_color(stream) ? (struct sn_style){"\033[1m", "\033[2m", "\033[0m"}
+					     : (struct sn_style){"", "", ""};
+}
+
+bool sn_terminal_is_unicode(void)
+{
+	static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
+		const char *value = getenv(variables[i]);
+		if (!value || !*value)
+			continue;
+		/* "C" says nothing about the terminal, and terminals are UTF-8 by now. */
+		return strcmp(value, "C") == 0 || strcmp(value, "POSIX") == 0 ||
+		       strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+	}
+	return true;
+}
+
+void sn_terminal_write_ascii(const char *text, FILE *out)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+		if (c < 0x80)
+			putc(c, out);
+		else if (c >= 0xc0)
+			putc(c == 0xe2 ? '~' : '?', out);
+	}
+}
