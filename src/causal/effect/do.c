@@ -2,12 +2,15 @@
 /* Expected changes; see do.h. */
 #include "do.h"
 
+#include "curve.h"
 #include "held.h"
-#include "causal/levels.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* That have a number, for it to be compared with all others; else it is a place on a curve. */
+#define LEVEL_ROWS 20u
 
 struct asking {
 	struct sn_do *asked;
@@ -33,6 +36,20 @@ static const struct sn_causal_column *column_of(const struct asking *asking, uin
 
 /* ---- the question ---- */
 
+static int refuse_left(const struct asking *asking, const char *text, uint32_t column,
+		       struct sn_error *error)
+{
+	const struct sn_prepared *prepared = &asking->causal->prepared;
+	for (uint32_t number = 0; number < prepared->left_count; number++)
+		if (prepared->left[number].column == column &&
+		    prepared->left[number].why == SN_LEFT_SAME)
+			return sn_fail(
+			    error, SN_ERR_ARGUMENT,
+			    "'%s': that column is not compared, as it says the same as '%s'", text,
+			    asking->causal->table->columns[prepared->left[number].same_as].name);
+	return sn_fail(error, SN_ERR_ARGUMENT, "'%s': that column is not compared", text);
+}
+
 static int find_column(struct asking *asking, const char *text, struct sn_error *error)
 {
 	const struct sn_causal_table *table = asking->causal->table;
@@ -51,7 +68,7 @@ static int find_column(struct asking *asking, const char *text, struct sn_error 
 	asking->asked->value = equals + 1;
 	asking->variable = sn_prepared_find(&asking->causal->prepared, column);
 	if (asking->variable == UINT32_MAX)
-		return sn_fail(error, SN_ERR_ARGUMENT, "'%s': that column is not compared", text);
+		return refuse_left(asking, text, column, error);
 	if (asking->variable == asking->causal->target)
 		return sn_fail(error, SN_ERR_ARGUMENT, "'%s': that is the target", text);
 	return 0;
@@ -88,36 +105,39 @@ static void keep_estimate(struct sn_do *asked, enum sn_effect_status status,
 	asked->change_high = change->high;
 }
 
-/* The values as levels, ascending; false where they are too many, or this one is none of them. */
+/* Whether the rows with the value are of three clusters at least, which tell how much these differ. */
+static bool are_of_clusters(const struct asking *asking)
+{
+	const struct sn_effect_question *question = &asking->question;
+	uint32_t seen[2], count = 0;
+	for (size_t row = 0; row < question->rows; row++) {
+		uint32_t cluster = question->clusters[row];
+		if (asking->cause[row] != asking->value || (count > 0 && cluster == seen[0]) ||
+		    (count > 1 && cluster == seen[1]))
+			continue;
+		if (count == 2)
+			return true;
+		seen[count++] = cluster;
+	}
+	return false;
+}
+
+/* Rows with the value and all others, as two levels; false where too few have it. Repeats of a setting or two are what was asked for: then rows are all there is. */
 static bool as_levels(struct asking *asking)
 {
 	struct sn_effect_question *question = &asking->question;
-	uint8_t *levels = malloc(question->rows + 1);
-	uint32_t count = 0, wanted = UINT32_MAX;
-	if (!levels || sn_levels(asking->cause, question->rows, levels, &count)) {
-		free(levels);
+	size_t having = 0;
+	for (size_t row = 0; row < question->rows; row++)
+		having += asking->cause[row] == asking->value;
+	if (having < LEVEL_ROWS || having == question->rows)
 		return false;
-	}
-	bool is_exact = true;
-	double first[SN_LEVELS_VALUES];
-	for (uint32_t level = 0; level < count; level++)
-		first[level] = NAN;
-	for (size_t row = 0; row < question->rows; row++) {
-		double value = asking->cause[row];
-		if (isnan(first[levels[row]]))
-			first[levels[row]] = value;
-		is_exact &= first[levels[row]] == value;
-		if (value == asking->value)
-			wanted = levels[row];
-	}
-	bool fits = is_exact && wanted != UINT32_MAX;
-	for (size_t row = 0; fits && row < question->rows; row++)
-		asking->cause[row] = levels[row];
-	free(levels);
-	if (!fits)
-		return false;
-	asking->value = wanted;
-	question->cause.levels = count;
+	if (asking->causal->prepared.clusters.kind == SN_CLUSTERS_REPEATS && question->clusters &&
+	    !are_of_clusters(asking))
+		question->clusters = NULL;
+	for (size_t row = 0; row < question->rows; row++)
+		asking->cause[row] = asking->cause[row] == asking->value;
+	asking->value = 1;
+	question->cause.levels = 2;
 	return true;
 }
 
@@ -134,21 +154,20 @@ static int estimate_level(struct asking *asking, struct sn_error *error)
 	return result;
 }
 
-static int estimate_line(struct asking *asking, struct sn_error *error)
+static int estimate_curve(struct asking *asking, struct sn_error *error)
 {
-	struct sn_adjusted_effect effect;
-	int result = sn_adjusted_effect_estimate(&effect, &asking->question, error);
-	if (result)
-		return result;
-	struct sn_estimate change = sn_adjusted_effect_at(&effect, asking->value);
-	keep_estimate(asking->asked, effect.status, &change);
-	if (effect.status == SN_EFFECT_FOUND &&
-	    (asking->value < effect.cause_low || asking->value > effect.cause_high)) {
+	struct sn_curve_change curve;
+	int result = sn_curve_change(&curve, &asking->question, asking->value, error);
+	asking->asked->is_curve = true;
+	if (!result)
+		keep_estimate(asking->asked, curve.status, &curve.change);
+	if (!result && curve.status == SN_EFFECT_FOUND &&
+	    (asking->value < curve.cause_low || asking->value > curve.cause_high)) {
 		asking->asked->status = SN_DO_BEYOND;
 		asking->asked->change = asking->asked->change_low = asking->asked->change_high =
 		    NAN;
 	}
-	return 0;
+	return result;
 }
 
 static int estimate(struct asking *asking, struct sn_error *error)
@@ -159,7 +178,7 @@ static int estimate(struct asking *asking, struct sn_error *error)
 		sum += question->target.values[row];
 	asking->asked->mean = sum / (double)question->rows;
 	return question->cause.levels || as_levels(asking) ? estimate_level(asking, error)
-							   : estimate_line(asking, error);
+							   : estimate_curve(asking, error);
 }
 
 int sn_causal_do(struct sn_do *asked, const struct sn_causal *causal, const struct sn_prior *prior,

@@ -4,8 +4,8 @@
  * the graph of all rows says has to be held (effect/adjustment.h), in the target's own unit. For a column of the first tier the other columns of
  * that tier which lead to the target are held, since settings that are chosen together are not causes of each other.
  *
- * A category, or a number of at most SN_LEVELS_VALUES values of which this is one, is taken as levels; any other number along a line, which is
- * not said to hold beyond the values that were seen.
+ * A category, or a number that enough rows have, is compared with all other rows (double_ml.h); any other number is a place on a curve (curve.h), which is not said to hold
+ * beyond the values that were seen.
  */
 #pragma once
 
@@ -16,6 +16,7 @@ struct sn_do {
 	uint32_t column;
 	const char *value; /* the user's, not owned */
 	enum sn_do_status status;
+	bool is_curve; /* of the change; else rows with that value were compared with others */
 	/* Where it is found, else NAN: of the target, in its unit. */
 	double mean, change, change_low, change_high;
 	uint32_t *held; /* variables */

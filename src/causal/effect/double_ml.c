@@ -171,15 +171,6 @@ static void release(struct estimating *of)
 	free(of->scores);
 }
 
-static void find_range(struct sn_adjusted_effect *effect, const struct sn_effect_question *question)
-{
-	effect->cause_low = effect->cause_high = question->cause.values[0];
-	for (size_t row = 1; row < question->rows; row++) {
-		effect->cause_low = fmin(effect->cause_low, question->cause.values[row]);
-		effect->cause_high = fmax(effect->cause_high, question->cause.values[row]);
-	}
-}
-
 int sn_adjusted_effect_estimate(struct sn_adjusted_effect *effect,
 				const struct sn_effect_question *question, struct sn_error *error)
 {
@@ -199,7 +190,6 @@ int sn_adjusted_effect_estimate(struct sn_adjusted_effect *effect,
 	effect->clusters = of.cross.cluster_count;
 	if (!result && effect->clusters >= LEAST_CLUSTERS) {
 		result = make_room(&of, error);
-		find_range(effect, question);
 		bool varies = !result &&
 			      standardize(&question->cause, &of.cross, of.cause,
 					  &effect->cause_mean, &effect->cause_deviation) &&
@@ -211,12 +201,4 @@ int sn_adjusted_effect_estimate(struct sn_adjusted_effect *effect,
 	}
 	release(&of);
 	return result;
-}
-
-struct sn_estimate sn_adjusted_effect_at(const struct sn_adjusted_effect *effect, double value)
-{
-	if (effect->status != SN_EFFECT_FOUND || isnan(effect->slope.value))
-		return sn_no_estimate;
-	return sn_estimate_times(effect->slope,
-				 (value - effect->cause_mean) / effect->cause_deviation);
 }

@@ -49,7 +49,7 @@ struct sn_estimate {
 struct sn_adjusted_effect {
 	enum sn_effect_status status; /* what follows is NAN unless it is found */
 	uint32_t clusters;
-	double cause_mean, cause_deviation, cause_low, cause_high, target_mean, target_deviation;
+	double cause_mean, cause_deviation, target_mean, target_deviation;
 	/* In units of the target for one standard deviation of the cause, the line that is nearest; NAN for a category of more than two
 	 * levels. A cause that first raises and then lowers has none, but a share. */
 	struct sn_estimate slope;
@@ -62,10 +62,6 @@ struct sn_adjusted_effect {
 /* 0 or a negative enum sn_err; without an answer it is 0, and the status says why. MT: yes. */
 int sn_adjusted_effect_estimate(struct sn_adjusted_effect *effect,
 				const struct sn_effect_question *question, struct sn_error *error);
-
-/* The expected change of the target if a numeric cause were set to a value, against what it was; along the line, so beyond cause_low ..
- * cause_high it is extrapolated. NAN where there is no slope. */
-struct sn_estimate sn_adjusted_effect_at(const struct sn_adjusted_effect *effect, double value);
 
 /* What is expected if all rows had a level. */
 struct sn_what_if_level {

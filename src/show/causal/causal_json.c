@@ -240,8 +240,9 @@ void sn_causal_json(const struct sn_causal *causal, struct sn_json *json)
 	put_non_normal(causal, json);
 	put_left_out(causal, json);
 	bool has_clusters = causal->prepared.clusters.of;
-	sn_json_put_text(json, "cluster",
-			 has_clusters ? causal->table->columns[causal->cluster].name : NULL);
+	sn_json_put_text(
+	    json, "cluster",
+	    causal->cluster == UINT32_MAX ? NULL : causal->table->columns[causal->cluster].name);
 	sn_json_put_known(json, "clusters",
 			  has_clusters ? causal->prepared.clusters.count : (double)NAN);
 	sn_json_numbers(json, {"rows", (double)causal->prepared.rows},
@@ -258,6 +259,8 @@ static void put_do(const struct sn_causal *causal, const struct sn_do *asked, si
 		sn_json_put_text(json, "column", causal->table->columns[one->column].name);
 		sn_json_put_text(json, "value", one->value);
 		sn_json_put_text(json, "status", sn_causal_do_status(one->status));
+		if (one->status == SN_DO_FOUND)
+			sn_json_put_text(json, "by", one->is_curve ? "curve" : "rows");
 		sn_json_put_known(json, "mean", one->mean);
 		sn_json_put_known(json, "change", one->change);
 		sn_json_put_known(json, "change_low", one->change_low);

@@ -267,11 +267,6 @@ static void test_same_again(void **state)
 	make(&table, curved, 7, 0.5);
 	struct sn_adjusted_effect first = estimate(&table), second = estimate(&table);
 	assert_memory_equal(&first, &second, sizeof(first));
-	struct sn_estimate at =
-	    sn_adjusted_effect_at(&first, first.cause_mean + 2 * first.cause_deviation);
-	assert_true(fabs(at.value - 2 * first.slope.value) < 1e-12);
-	at = sn_adjusted_effect_at(&first, first.cause_mean - first.cause_deviation);
-	assert_true(at.low < at.value && fabs(at.low + first.slope.high) < 1e-12);
 }
 
 /* ---- what if ---- */
