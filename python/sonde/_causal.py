@@ -299,6 +299,8 @@ def causal(
     value of the column ``cluster`` belong together (one run, one kernel) and are not taken as independent. The same ``seed``
     gives the same result with any number of ``threads`` (0: one for each processor).
     """
+    if samples < 0 or threads < 0 or seed < 0:
+        raise ValueError("samples, threads and seed are not negative")
     handle = _read(table) if isinstance(table, (str, os.PathLike)) else _fill(table)
     causes, error = c_void_p(), ErrorText()
     library = _library()

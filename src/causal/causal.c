@@ -76,9 +76,16 @@ static int prepare(struct sn_causal *causal, const struct sn_prior *prior,
 		   struct sn_discovery_options *options, bool **is_set, uint64_t **chosen,
 		   struct sn_error *error)
 {
-	const struct sn_prepare_options preparing = {prior->target, prior->cluster,
-						     prior->are_stretches, prior->tiers};
-	int result = sn_prepare(&causal->prepared, prior->table, &preparing, error);
+	double *configurations;
+	int result = sn_fail_code(error, sn_configurations_find(&configurations, prior));
+	const struct sn_prepare_options preparing = {.target = prior->target,
+						     .cluster = prior->cluster,
+						     .are_stretches = prior->are_stretches,
+						     .configurations = configurations,
+						     .identity = prior->identity,
+						     .tiers = prior->tiers};
+	result = result ? result : sn_prepare(&causal->prepared, prior->table, &preparing, error);
+	free(configurations);
 	if (result)
 		return result;
 	*is_set = calloc(causal->prepared.count + 1, sizeof(**is_set));

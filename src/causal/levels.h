@@ -13,8 +13,21 @@
 int sn_levels(const double *values, size_t rows, uint8_t *levels, uint32_t *count);
 
 /*
- * The part of the variance of `values` that lies between the groups, without what chance alone would put there (Kelley's epsilon squared, 1935),
- * at least 0. `times`: how often each row counts, or NULL: once.
+ * How much the groups' means explain of a column beyond the lines of others that are held: as the regression on these alone leaves of it, and that on these and the groups.
  */
-double sn_levels_share(const uint8_t *levels, uint32_t count, const double *values, size_t rows,
-		       const uint32_t *times);
+struct sn_levels_question {
+	const uint8_t *levels; /* of each row */
+	uint32_t level_count;
+	size_t rows;
+	const uint32_t *times; /* how often each row counts; NULL: once */
+	double part; /* of the rows, that say something by themselves: below 1 of repeats */
+	/* Dimensions, the last one to be explained, the others held: their numbers, values[dimension * rows + row], and correlations[dimensions x dimensions]. */
+	const uint32_t *chosen;
+	uint32_t count, dimensions;
+	const double *values, *correlations;
+	double *sums;	/* room for level_count x count */
+	double *within; /* room for count x count */
+};
+
+/* A part of the column's variance, without what chance alone would put there, at least 0. With nothing held it is Kelley's epsilon squared (1935). */
+double sn_levels_share(const struct sn_levels_question *question);

@@ -18,6 +18,7 @@ void sn_non_normal_release(struct sn_non_normal *non_normal)
 static bool can_be_tested(const struct sn_prepared *prepared)
 {
 	if (prepared->is_discrete || sn_clusters_have_means(&prepared->clusters) ||
+	    prepared->clusters.kind == SN_CLUSTERS_REPEATS || prepared->repeats.of ||
 	    prepared->count > SN_NON_NORMAL_VARIABLES || prepared->rows > SN_NON_NORMAL_ROWS ||
 	    prepared->rows < 10 * (size_t)prepared->count)
 		return false;

@@ -14,13 +14,14 @@
 
 #include <math.h>
 
-#define SPARSE_PART    0.2
-#define LEVELS_MOST    50u
-#define ROWS_A_LEVEL   10u
-#define ROWS_LEAST     10u
-#define WHOLE_MOST     20u /* values of whole numbers that are taken for categories */
-#define CLUSTERS_LEAST 10u /* fewer say nothing of chance */
-#define WHOLE_PART     0.7 /* of the rows, that are to be left where columns have gaps */
+#define SPARSE_PART  0.2
+#define LEVELS_MOST  50u
+#define ROWS_A_LEVEL 10u
+#define ROWS_LEAST   10u
+#define WHOLE_MOST   20u  /* values of whole numbers that are taken for categories */
+#define WHOLE_PART   0.3  /* of the rows, that are to be left where columns have gaps; */
+#define WHOLE_LEAST  100u /* but not if these are fewer, and */
+#define WHOLE_ENOUGH 0.7  /* of them would be enough */
 
 struct preparing {
 	struct sn_prepared *prepared;
@@ -47,6 +48,7 @@ void sn_prepared_release(struct sn_prepared *prepared)
 	free(prepared->left);
 	sn_strata_release(&prepared->strata);
 	sn_clusters_release(&prepared->clusters);
+	sn_clusters_release(&prepared->repeats);
 	*prepared = (struct sn_prepared){0};
 }
 
@@ -144,6 +146,28 @@ static int leave_what_says_nothing(struct preparing *preparing, struct sn_error 
 	return result;
 }
 
+/* ---- ranks ---- */
+
+/* The normal quantile of each row's rank; equal values share the mean of their ranks. */
+static int rank(struct preparing *preparing, const struct sn_causal_column *column, double *values)
+{
+	size_t rows = preparing->prepared->rows, end;
+	uint32_t *places = sn_value_order(column->values, preparing->prepared->kept_rows, rows);
+	if (!places)
+		return SN_ERR_MEMORY;
+	for (size_t first = 0; first < rows; first = end) {
+		double value = column->values[preparing->prepared->kept_rows[places[first]]];
+		for (end = first + 1; end < rows; end++)
+			if (column->values[preparing->prepared->kept_rows[places[end]]] != value)
+				break;
+		double middle = (double)(first + end) / 2 / (double)rows;
+		for (size_t place = first; place < end; place++)
+			values[places[place]] = sn_normal_quantile(middle);
+	}
+	free(places);
+	return 0;
+}
+
 /* ---- rows that lack a value ---- */
 
 static void keep_whole_rows(struct preparing *preparing)
@@ -161,32 +185,78 @@ static void keep_whole_rows(struct preparing *preparing)
 	preparing->prepared->rows = kept;
 }
 
-/* The column with the most gaps of those that may be left out, or UINT32_MAX. */
-static uint32_t find_most_gaps(const struct preparing *preparing)
+/* The correlation of ranks with the target's over the rows that have both, without its sign; 0 without a target, or of categories. */
+static int associate(const struct preparing *preparing, uint32_t number, double *correlation)
+{
+	const struct sn_causal_table *table = preparing->table;
+	uint32_t target = preparing->options->target;
+	*correlation = 0;
+	if (target == UINT32_MAX || table->columns[target].levels || table->columns[number].levels)
+		return 0;
+	struct sn_prepared rows = {.kept_rows = malloc((preparing->asked + 1) * sizeof(uint32_t))};
+	double *ranks = malloc((2 * preparing->asked + 1) * sizeof(double));
+	int result = rows.kept_rows && ranks ? 0 : SN_ERR_MEMORY;
+	for (size_t row = 0; !result && row < table->row_count; row++)
+		if (!isnan(table->columns[target].values[row]) &&
+		    !isnan(table->columns[number].values[row]))
+			rows.kept_rows[rows.rows++] = (uint32_t)row;
+	struct preparing both = {.prepared = &rows, .table = table, .options = preparing->options};
+	double *other = ranks ? ranks + rows.rows : NULL;
+	result = result ? result : rank(&both, &table->columns[target], ranks);
+	result = result ? result : rank(&both, &table->columns[number], other);
+	if (!result && sn_standardize(ranks, rows.rows) && sn_standardize(other, rows.rows))
+		for (size_t row = 0; row < rows.rows; row++)
+			*correlation += ranks[row] * other[row];
+	*correlation = fabs(*correlation);
+	free(rows.kept_rows);
+	free(ranks);
+	return result;
+}
+
+/* How much a column with gaps costs for what it may say: its gaps, and the less the more it goes with the target. */
+static int weigh_gaps(const struct preparing *preparing, double *costs)
+{
+	int result = 0;
+	for (uint32_t number = 0; !result && number < preparing->table->column_count; number++) {
+		double correlation, gaps = (double)preparing->missing[number];
+		costs[number] = 0;
+		if (preparing->is_left[number] || number == preparing->options->target || !gaps)
+			continue;
+		result = associate(preparing, number, &correlation);
+		costs[number] = gaps * (1 - correlation) * (1 - correlation);
+	}
+	return result;
+}
+
+/* The column that costs the most of those that may be left out, or UINT32_MAX. */
+static uint32_t find_most(const struct preparing *preparing, const double *costs)
 {
 	uint32_t most = UINT32_MAX;
-	for (uint32_t number = 0; number < preparing->table->column_count; number++) {
-		size_t missing = preparing->missing[number];
-		if (preparing->is_left[number] || number == preparing->options->target || !missing)
-			continue;
-		if (most == UINT32_MAX || missing > preparing->missing[most])
+	for (uint32_t number = 0; number < preparing->table->column_count; number++)
+		if (!preparing->is_left[number] && costs[number] > 0 &&
+		    (most == UINT32_MAX || costs[number] > costs[most]))
 			most = number;
-	}
 	return most;
 }
 
+/* Rows without a gap say all, and those that are lost so leave out chance alone; a column that is left out may be the cause. So columns go only where few rows are whole. */
 static int leave_gaps(struct preparing *preparing, struct sn_error *error)
 {
-	double wanted = WHOLE_PART * (double)preparing->asked;
-	int result = 0;
-	uint32_t most;
+	double asked = (double)preparing->asked, wanted = WHOLE_PART * asked;
+	wanted = fmin(fmax(wanted, WHOLE_LEAST), WHOLE_ENOUGH * asked);
 	keep_whole_rows(preparing);
+	if ((double)preparing->prepared->rows >= wanted)
+		return 0;
+	double *costs = malloc((preparing->table->column_count + 1) * sizeof(*costs));
+	int result = costs ? weigh_gaps(preparing, costs) : SN_ERR_MEMORY;
+	uint32_t most;
 	while (!result && (double)preparing->prepared->rows < wanted &&
-	       (most = find_most_gaps(preparing)) != UINT32_MAX) {
+	       (most = find_most(preparing, costs)) != UINT32_MAX) {
 		result = leave(preparing,
 			       (struct sn_left_column){.column = most, .why = SN_LEFT_SPARSE});
 		keep_whole_rows(preparing);
 	}
+	free(costs);
 	return sn_fail_code(error, result);
 }
 
@@ -280,26 +350,6 @@ static int merge_rows(struct sn_prepared *prepared)
 }
 
 /* ---- numbers ---- */
-
-/* The normal quantile of each row's rank; equal values share the mean of their ranks. */
-static int rank(struct preparing *preparing, const struct sn_causal_column *column, double *values)
-{
-	size_t rows = preparing->prepared->rows, end;
-	uint32_t *places = sn_value_order(column->values, preparing->prepared->kept_rows, rows);
-	if (!places)
-		return SN_ERR_MEMORY;
-	for (size_t first = 0; first < rows; first = end) {
-		double value = column->values[preparing->prepared->kept_rows[places[first]]];
-		for (end = first + 1; end < rows; end++)
-			if (column->values[preparing->prepared->kept_rows[places[end]]] != value)
-				break;
-		double middle = (double)(first + end) / 2 / (double)rows;
-		for (size_t place = first; place < end; place++)
-			values[places[place]] = sn_normal_quantile(middle);
-	}
-	free(places);
-	return 0;
-}
 
 /* 1 where the row has the level. */
 static void indicate(struct preparing *preparing, const struct sn_causal_column *column,
@@ -427,13 +477,30 @@ static int take_columns(struct preparing *preparing)
 	return 0;
 }
 
+/* "1,5": a number as some write it, which is text in a table. */
+static bool is_decimal_comma(const char *text)
+{
+	size_t digits = strspn(text + (*text == '-'), "0123456789") + (*text == '-');
+	return digits && text[digits] == ',' && text[digits + 1] &&
+	       text[digits + 1 + strspn(text + digits + 1, "0123456789")] == 0;
+}
+
 static int refuse_few(const struct preparing *preparing, struct sn_error *error)
 {
 	const struct sn_prepared *prepared = preparing->prepared;
-	return sn_fail(error, SN_ERR_ARGUMENT,
-		       "%u columns of %zu rows are left of %u of %zu: too few to say anything",
-		       prepared->count, prepared->rows, preparing->table->column_count,
-		       preparing->table->row_count);
+	const char *why = "";
+	for (uint32_t number = 0; number < prepared->left_count; number++) {
+		const struct sn_left_column *left = &prepared->left[number];
+		const struct sn_causal_column *column = &preparing->table->columns[left->column];
+		if (left->why == SN_LEFT_DISTINCT && is_decimal_comma(column->level_names[0]))
+			why = ": numbers have decimal commas, and are taken as text";
+	}
+	return sn_fail(
+	    error, SN_ERR_ARGUMENT,
+	    "only %u of %u columns and %zu of %zu rows can be compared, which is too few to "
+	    "say anything%s",
+	    prepared->count, preparing->table->column_count, prepared->rows,
+	    preparing->table->row_count, why);
 }
 
 /* ---- rows that belong together ---- */
@@ -451,23 +518,53 @@ static int leave_cluster(struct preparing *preparing)
 			   (struct sn_left_column){.column = cluster, .why = SN_LEFT_CLUSTER});
 }
 
-static int make_clusters(struct preparing *preparing, struct sn_error *error)
+static int make_given(struct preparing *preparing, struct sn_error *error)
 {
 	struct sn_prepared *prepared = preparing->prepared;
-	if (preparing->options->cluster == UINT32_MAX)
-		return 0;
 	const struct sn_causal_column *column =
 	    &preparing->table->columns[preparing->options->cluster];
 	if (sn_clusters_init(&prepared->clusters, column->values, prepared->kept_rows,
 			     prepared->rows))
 		return sn_fail_memory(error);
-	prepared->clusters.are_stretches = preparing->options->are_stretches;
-	if (prepared->clusters.count < CLUSTERS_LEAST)
+	prepared->clusters.has_means = !preparing->options->are_stretches;
+	if (preparing->options->are_stretches)
+		prepared->clusters.kind = SN_CLUSTERS_STRETCHES;
+	if (prepared->clusters.count < SN_CLUSTERS_LEAST)
 		return sn_fail(error, SN_ERR_ARGUMENT,
 			       "the rows are of %u clusters by '%s': at least %u are needed to say "
 			       "what is chance",
-			       prepared->clusters.count, column->name, CLUSTERS_LEAST);
+			       prepared->clusters.count, column->name, SN_CLUSTERS_LEAST);
 	return 0;
+}
+
+/* None where no two rows are of one configuration. Of few ones rows are independent: what differs between them is what was set. */
+static int make_repeats(struct preparing *preparing, struct sn_clusters *repeats)
+{
+	struct sn_prepared *prepared = preparing->prepared;
+	if (!preparing->options->configurations)
+		return 0;
+	int result = sn_clusters_init(repeats, preparing->options->configurations,
+				      prepared->kept_rows, prepared->rows);
+	repeats->kind = SN_CLUSTERS_REPEATS;
+	repeats->has_means = !preparing->options->are_stretches && repeats->count >= SN_MEANS_LEAST;
+	if (result || repeats->are_single || repeats->count < SN_CLUSTERS_LEAST)
+		sn_clusters_release(repeats);
+	return result;
+}
+
+/* By what the user says, else by repeats; by stretches and repeats both. */
+static int make_clusters(struct preparing *preparing, struct sn_error *error)
+{
+	struct sn_prepared *prepared = preparing->prepared;
+	const struct sn_prepare_options *options = preparing->options;
+	if (options->cluster == UINT32_MAX)
+		return prepared->is_discrete
+			   ? 0
+			   : sn_fail_code(error, make_repeats(preparing, &prepared->clusters));
+	int result = make_given(preparing, error);
+	if (!result && options->are_stretches)
+		result = sn_fail_code(error, make_repeats(preparing, &prepared->repeats));
+	return result;
 }
 
 static int prepare(struct preparing *preparing, struct sn_error *error)
@@ -485,16 +582,16 @@ static int prepare(struct preparing *preparing, struct sn_error *error)
 	result = take_columns(preparing);
 	if (!result && (prepared->count < 2 || prepared->rows < ROWS_LEAST))
 		return refuse_few(preparing, error);
+	prepared->is_discrete = !result && are_categories(preparing);
 	result = result ? result : make_clusters(preparing, error);
+	prepared->is_discrete &= sn_rows_are_independent(&prepared->clusters);
 	result = result ? result : make_values(preparing);
 	result = result ? result : merge_aliases(preparing);
 	if (!result && prepared->count < 2)
 		return refuse_few(preparing, error);
 	prepared->candidates = prepared->count;
-	prepared->is_discrete =
-	    !result && sn_rows_are_independent(&prepared->clusters) && are_categories(preparing);
 	if (prepared->is_discrete)
-		result = make_categories(preparing);
+		result = result ? result : make_categories(preparing);
 	if (prepared->is_discrete)
 		result = result ? result : merge_rows(prepared);
 	return sn_fail_code(error, result);
@@ -537,9 +634,13 @@ int sn_prepared_keep(struct sn_prepared *prepared, const uint64_t *kept)
 int sn_prepared_stratify(struct sn_prepared *prepared)
 {
 	sn_strata_release(&prepared->strata);
+	const struct sn_clusters *clusters[] = {&prepared->clusters, &prepared->repeats};
 	const struct sn_dimensions dimensions = {prepared->count, prepared->values, prepared->first,
 						 prepared->is_ordered};
-	return sn_strata_init(&prepared->strata, &prepared->clusters, &dimensions, prepared->rows);
+	uint32_t identity = prepared->identity == UINT32_MAX
+				? UINT32_MAX
+				: sn_prepared_find(prepared, prepared->identity);
+	return sn_strata_init(&prepared->strata, clusters, &dimensions, prepared->rows, identity);
 }
 
 double sn_prepared_penalty(const struct sn_prepared *prepared)
@@ -559,7 +660,7 @@ int sn_prepare(struct sn_prepared *prepared, const struct sn_causal_table *table
 	       const struct sn_prepare_options *options, struct sn_error *error)
 {
 	struct preparing preparing = {.prepared = prepared, .table = table, .options = options};
-	*prepared = (struct sn_prepared){0};
+	*prepared = (struct sn_prepared){.identity = options->identity};
 	if (table->row_count > UINT32_MAX)
 		return sn_fail(error, SN_ERR_ARGUMENT, "more than 4,294,967,295 rows");
 	preparing.is_left = calloc(table->column_count + 1, sizeof(*preparing.is_left));

@@ -49,6 +49,9 @@ struct sn_prepared {
 	double *values;
 	uint32_t *first;
 	struct sn_clusters clusters;
+	/* Rows of stretches may be repeats as well: then samples are drawn by turns of these. */
+	struct sn_clusters repeats;
+	uint32_t identity;	 /* a column: see the options */
 	struct sn_strata strata; /* of all dimensions */
 	struct sn_left_column *left;
 	uint32_t left_count;
@@ -58,7 +61,11 @@ struct sn_prepare_options {
 	uint32_t target; /* the column that is never left out; UINT32_MAX: there is none */
 	uint32_t
 	    cluster; /* the column whose values tell clusters, and which is no variable; UINT32_MAX: rows are independent */
-	bool are_stretches;    /* the clusters */
+	bool are_stretches; /* the clusters, if there are: rows are launches */
+	const double *
+	    configurations; /* of each row the number of its settings (repeats.h); NULL: there are none */
+	uint32_t
+	    identity; /* a column that says of which configurations a row is, beside its settings: a kernel; UINT32_MAX: there is none */
 	const uint16_t *tiers; /* of each column; NULL: all are of one */
 };
 

@@ -9,7 +9,8 @@
 int sn_prior_init(struct sn_prior *prior, const struct sn_causal_table *table, const char *target,
 		  struct sn_error *error)
 {
-	*prior = (struct sn_prior){.table = table, .target = UINT32_MAX, .cluster = UINT32_MAX};
+	*prior = (struct sn_prior){
+	    .table = table, .target = UINT32_MAX, .cluster = UINT32_MAX, .identity = UINT32_MAX};
 	prior->tiers = malloc((table->column_count + 1) * sizeof(*prior->tiers));
 	if (!prior->tiers)
 		return sn_fail_memory(error);

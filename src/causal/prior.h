@@ -16,7 +16,8 @@ struct sn_prior {
 	uint32_t target; /* a column, or UINT32_MAX */
 	uint32_t
 	    cluster; /* the column that tells which rows belong together (rows/clusters.h), or UINT32_MAX */
-	bool are_stretches; /* those rows follow each other */
+	bool are_stretches; /* those rows follow each other: launches */
+	uint32_t identity;  /* a column that is more than a setting (prepare.h), or UINT32_MAX */
 	uint16_t *tiers;    /* of each column; SN_PRIOR_UNNAMED: no tier has named it */
 	uint16_t tier_count;
 	struct sn_prior_pair {

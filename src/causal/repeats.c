@@ -62,7 +62,15 @@ static int find_settings(struct sn_repeats *repeats, const struct sn_prior *prio
 	return repeats->settings ? 0 : SN_ERR_MEMORY;
 }
 
-/* Numbers rows' configurations in the order in which they first come. */
+/* Numbers configurations in the order in which they first come: SN_INTERN_NONE without memory. `setting` has room for one. */
+static uint32_t number_row(struct sn_intern *known, const struct sn_repeats *repeats,
+			   const struct sn_causal_table *table, size_t row, double *setting)
+{
+	for (uint32_t place = 0; place < repeats->setting_count; place++)
+		setting[place] = table->columns[repeats->settings[place]].values[row];
+	return sn_intern_add(known, setting, repeats->setting_count * sizeof(*setting));
+}
+
 static int number_rows(struct repeating *repeating)
 {
 	const struct sn_repeats *repeats = repeating->repeats;
@@ -73,10 +81,7 @@ static int number_rows(struct repeating *repeating)
 	for (size_t row = 0; !result && row < table->row_count; row++) {
 		if (isnan(repeating->target[row]))
 			continue;
-		for (uint32_t place = 0; place < repeats->setting_count; place++)
-			setting[place] = table->columns[repeats->settings[place]].values[row];
-		uint32_t number =
-		    sn_intern_add(&known, setting, repeats->setting_count * sizeof(*setting));
+		uint32_t number = number_row(&known, repeats, table, row, setting);
 		result = number == SN_INTERN_NONE ? SN_ERR_MEMORY : 0;
 		repeating->number_of[row] = number;
 		repeating->rows[repeating->row_count++] = (uint32_t)row;
@@ -84,6 +89,31 @@ static int number_rows(struct repeating *repeating)
 	repeating->repeats->configurations = known.count;
 	sn_intern_release(&known);
 	free(setting);
+	return result;
+}
+
+int sn_configurations_find(double **configurations, const struct sn_prior *prior)
+{
+	const struct sn_causal_table *table = prior->table;
+	struct sn_repeats settings = {0};
+	struct sn_intern known = {0};
+	*configurations = NULL;
+	int result = find_settings(&settings, prior);
+	if (result || !settings.setting_count) {
+		sn_repeats_release(&settings);
+		return result;
+	}
+	double *setting = malloc(settings.setting_count * sizeof(*setting));
+	*configurations = malloc((table->row_count + 1) * sizeof(**configurations));
+	result = setting && *configurations ? 0 : SN_ERR_MEMORY;
+	for (size_t row = 0; !result && row < table->row_count; row++) {
+		uint32_t number = number_row(&known, &settings, table, row, setting);
+		result = number == SN_INTERN_NONE ? SN_ERR_MEMORY : 0;
+		(*configurations)[row] = number;
+	}
+	sn_intern_release(&known);
+	free(setting);
+	sn_repeats_release(&settings);
 	return result;
 }
 

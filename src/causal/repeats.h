@@ -28,6 +28,9 @@ struct sn_repeats {
 int sn_repeats_find(struct sn_repeats *repeats, const struct sn_prior *prior);
 void sn_repeats_release(struct sn_repeats *repeats);
 
+/* Of each row of the table the number of its configuration, the caller's to free; NULL where nothing that varies was set from outside. 0 or SN_ERR_MEMORY. */
+int sn_configurations_find(double **configurations, const struct sn_prior *prior);
+
 /* The deviation as a part of the mean; NAN where that is 0. */
 double sn_repeated_variation(const struct sn_repeated *repeated);
 /* That below which a part of the repeated configurations lie; NAN where no mean differs from 0. */

@@ -36,8 +36,21 @@ void sn_csv_close(struct sn_csv_reader *csv)
 	*csv = (struct sn_csv_reader){0};
 }
 
+/* By gzip or zstd: by what such files begin with. */
+static bool is_compressed(FILE *file)
+{
+	unsigned char head[4] = {0};
+	rewind(file);
+	size_t count = fread(head, 1, sizeof(head), file);
+	return count == sizeof(head) &&
+	       (!memcmp(head, "\x1f\x8b", 2) || !memcmp(head, "\x28\xb5\x2f\xfd", 4));
+}
+
 static int fail_damaged(const struct sn_csv_reader *csv, struct sn_error *error)
 {
+	if (csv->line_number <= 1 && is_compressed(csv->file))
+		return sn_fail(error, SN_ERR_FORMAT, "'%s' is compressed: unpack it first",
+			       csv->path);
 	return sn_fail(error, SN_ERR_FORMAT, "'%s' is damaged in line %llu", csv->path,
 		       (unsigned long long)csv->line_number);
 }

@@ -19,6 +19,13 @@ static double percentile(const double *sorted, uint32_t count, double part)
 	return sorted[(uint32_t)(part * (count - 1) + 0.5)];
 }
 
+/* The place from below, and from above, of the ends of the interval that has 95 % of the next value: of `count` ones that come by chance it is as likely between any two of these. */
+static uint32_t end_of(uint32_t count)
+{
+	uint32_t beyond = (uint32_t)(0.025 * (count + 1));
+	return beyond ? beyond - 1 : 0;
+}
+
 /* Of the values in `numbers`, which it sorts. */
 static void sum_values(double *numbers, uint32_t count, struct sn_effect *effect)
 {
@@ -27,8 +34,8 @@ static void sum_values(double *numbers, uint32_t count, struct sn_effect *effect
 		return;
 	sort_numbers(numbers, count, NULL);
 	effect->value = percentile(numbers, count, 0.5);
-	effect->low = percentile(numbers, count, 0.025);
-	effect->high = percentile(numbers, count, 0.975);
+	effect->low = numbers[end_of(count)];
+	effect->high = numbers[count - 1 - end_of(count)];
 	for (uint32_t number = 0; number < count; number++)
 		same += (numbers[number] > 0) == (effect->value > 0);
 	effect->same_sign = (double)same / count;

@@ -22,6 +22,7 @@ struct measuring {
 	const struct sn_pdag *graph; /* directed */
 	uint32_t *chosen;	     /* dimensions of the regression; room for all */
 	double *factor;
+	double *sums, *within; /* of groups of rows: levels.h */
 };
 
 /* A variable's dimensions, the first one last. */
@@ -123,21 +124,67 @@ static bool is_set(const struct sn_discovering *discovering, uint32_t variable)
 	return discovering->options->is_set && discovering->options->is_set[variable];
 }
 
-/* By the back-door criterion a variable's own causes are all that has to be held; what was set from outside has none. */
-static struct sn_measured_effect measure_total(const struct sn_discovering *discovering,
-					       const struct measuring *measuring, uint32_t from,
-					       uint32_t target)
+/*
+ * By the back-door criterion a variable's own causes are all that has to be held. What was set from outside has none; but settings that are chosen together are
+ * correlated, and those that lead to the target would be taken for it.
+ */
+static uint32_t choose_held(const struct sn_discovering *discovering,
+			    const struct measuring *measuring, uint32_t from, const uint64_t *ways)
+{
+	uint32_t held = choose_causes(measuring, from, UINT32_MAX);
+	if (!is_set(discovering, from))
+		return held;
+	SN_BITS_EACH(ways, measuring->graph->words, other)
+	if (other != from && is_set(discovering, (uint32_t)other))
+		held = choose(measuring, (uint32_t)other, held);
+	return held;
+}
+
+/* Repeats of a configuration say as much as one row where they are alike, and are taken so. */
+static double independent_part(const struct sn_prepared *prepared)
+{
+	const struct sn_clusters *repeats =
+	    prepared->repeats.of ? &prepared->repeats : &prepared->clusters;
+	return repeats->of && repeats->kind == SN_CLUSTERS_REPEATS
+		   ? (double)repeats->count / (double)prepared->rows
+		   : 1;
+}
+
+/* The share of a number that was set, whose effect need not rise or fall, by the means of its values. */
+static double share_of_levels(const struct sn_discovering *discovering,
+			      const struct measuring *measuring, uint32_t held, uint32_t from,
+			      uint32_t target)
 {
 	const struct sn_prepared *prepared = discovering->prepared;
-	uint32_t held = choose_causes(measuring, from, UINT32_MAX);
+	measuring->chosen[held] = prepared->first[target];
+	return sn_levels_share(
+	    &(struct sn_levels_question){.levels = discovering->levels[from],
+					 .level_count = discovering->level_counts[from],
+					 .rows = prepared->rows,
+					 .times = measuring->rows->times,
+					 .part = independent_part(prepared),
+					 .chosen = measuring->chosen,
+					 .count = held + 1,
+					 .dimensions = prepared->first[prepared->count],
+					 .values = prepared->values,
+					 .correlations = measuring->rows->correlations,
+					 .sums = measuring->sums,
+					 .within = measuring->within});
+}
+
+/* `ways`: the variables that lead to the target. */
+static struct sn_measured_effect measure_total(const struct sn_discovering *discovering,
+					       const struct measuring *measuring, uint32_t from,
+					       uint32_t target, const uint64_t *ways)
+{
+	const struct sn_prepared *prepared = discovering->prepared;
+	uint32_t held = choose_held(discovering, measuring, from, ways);
 	struct sn_measured_effect measured = regress(measuring, held, from, target);
-	/* the correction for chance takes rows as independent */
+	/* the correction for chance does not know how alike rows of given clusters are */
 	if (discovering->levels[from] && prepared->is_ordered[target] &&
-	    !sn_clusters_have_means(&prepared->clusters))
-		measured.share =
-		    sn_levels_share(discovering->levels[from], discovering->level_counts[from],
-				    prepared->values + prepared->first[target] * prepared->rows,
-				    prepared->rows, measuring->rows->times);
+	    (prepared->clusters.kind != SN_CLUSTERS_GIVEN ||
+	     sn_rows_are_independent(&prepared->clusters)))
+		measured.share = share_of_levels(discovering, measuring, held, from, target);
 	if (fabs(measured.turning) > measured.share)
 		measured.turning = copysign(measured.share, measured.turning);
 	return measured;
@@ -161,7 +208,7 @@ static int measure_totals(const struct sn_discovering *discovering,
 		if (from == target || (!has_way && !is_set(discovering, from)))
 			continue;
 		struct sn_measured_effect measured =
-		    measure_total(discovering, measuring, from, target);
+		    measure_total(discovering, measuring, from, target, found);
 		measured.has_way = has_way;
 		result = sn_vec_push(&sample->totals, &sample->total_capacity, &sample->total_count,
 				     measured);
@@ -178,13 +225,19 @@ static int measure(const struct sn_discovering *discovering, const struct sn_row
 	    .rows = rows,
 	    .graph = &sample->graph,
 	    .chosen = malloc((2 * (size_t)dimensions + 1) * sizeof(uint32_t)),
-	    .factor = malloc((size_t)(dimensions + 1) * (dimensions + 2) / 2 * sizeof(double) + 1)};
-	int result = measuring.chosen && measuring.factor ? 0 : SN_ERR_MEMORY;
+	    .factor = malloc((size_t)(dimensions + 1) * (dimensions + 2) / 2 * sizeof(double) + 1),
+	    .sums = malloc((size_t)(dimensions + 1) * SN_LEVELS_VALUES * sizeof(double)),
+	    .within = malloc((size_t)(dimensions + 1) * (dimensions + 1) * sizeof(double))};
+	int result = measuring.chosen && measuring.factor && measuring.sums && measuring.within
+			 ? 0
+			 : SN_ERR_MEMORY;
 	result = result ? result : measure_edges(&measuring, sample);
 	if (!result && discovering->options->target != UINT32_MAX)
 		result = measure_totals(discovering, &measuring, sample);
 	free(measuring.chosen);
 	free(measuring.factor);
+	free(measuring.sums);
+	free(measuring.within);
 	return result;
 }
 

@@ -19,7 +19,8 @@ int sn_clusters_init(struct sn_clusters *clusters, const double *values, const u
 {
 	uint32_t *order = sn_value_order(values, kept_rows, rows);
 	*clusters = (struct sn_clusters){.of = malloc((rows + 1) * sizeof(*clusters->of)),
-					 .row_of = malloc((rows + 1) * sizeof(*clusters->row_of))};
+					 .row_of = malloc((rows + 1) * sizeof(*clusters->row_of)),
+					 .has_means = true};
 	if (!order || !clusters->of || !clusters->row_of) {
 		free(order);
 		return SN_ERR_MEMORY;

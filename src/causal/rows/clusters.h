@@ -4,7 +4,7 @@
  *
  * Those of one run or kernel have the run's own part in common: strata.h says what that means for scores and tests. Stretches of rows that follow each other
  * have none: what a row does to the next one would make the means of stretches depend on each other where rows do not, and a launch's duration changes the
- * gap before the next.
+ * gap before the next. Nor have repeats of few settings, of which nothing could be said then, and repeats of launches, as kernels differ by more than their settings.
  */
 #pragma once
 
@@ -12,12 +12,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum sn_clusters_kind {
+	SN_CLUSTERS_GIVEN,     /* by the user */
+	SN_CLUSTERS_STRETCHES, /* rows that follow each other */
+	SN_CLUSTERS_REPEATS,   /* rows with the same settings */
+};
+
 struct sn_clusters {
 	uint32_t *of; /* of each row, 0 .. count - 1; NULL: rows are independent */
 	uint32_t count;
 	uint32_t *row_of; /* of each cluster, one of its rows */
 	bool are_single;  /* each row is one by itself */
-	bool are_stretches;
+	enum sn_clusters_kind kind;
+	bool
+	    has_means; /* that are looked at by themselves: stretches and repeats of few settings have none */
 };
 
 static inline bool sn_rows_are_independent(const struct sn_clusters *clusters)
@@ -25,10 +33,13 @@ static inline bool sn_rows_are_independent(const struct sn_clusters *clusters)
 	return !clusters->of || clusters->are_single;
 }
 
+/* Of fewer clusters no samples are drawn. */
+#define SN_CLUSTERS_LEAST 10u
+
 /* Whether the means of clusters are looked at by themselves (strata.h). */
 static inline bool sn_clusters_have_means(const struct sn_clusters *clusters)
 {
-	return !sn_rows_are_independent(clusters) && !clusters->are_stretches;
+	return !sn_rows_are_independent(clusters) && clusters->has_means;
 }
 
 /* From the values of the rows that are kept: equal ones are one cluster, and each row without a value is one by itself. 0 or SN_ERR_MEMORY; release it

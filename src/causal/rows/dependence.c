@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEED	UINT64_C(1)
+#define SEED	  UINT64_C(1)
+#define SETS_MOST 256u
 /* Of a dimension's variance: below it another one determines it. */
-#define NOTHING 1e-8
+#define NOTHING	  1e-8
 
 /* Products of all pairs of dimensions, summed by sets of rows. */
 struct sums {
@@ -58,21 +59,42 @@ static void release(struct sums *sums)
 	free(sums->totals);
 }
 
-/* As many sets of as many rows as there are stretches, by chance. NULL without memory. */
-static uint32_t *shuffle(const struct sn_clusters *stretches, size_t rows)
+/* The set of each row: its cluster, or some of these together. NULL without memory. */
+static uint32_t *make_sets(const struct sn_clusters *clusters, size_t rows, uint32_t *sets)
 {
 	uint32_t *set_of = malloc((rows + 1) * sizeof(*set_of));
+	uint32_t *of_cluster = malloc((clusters->count + 1) * sizeof(*of_cluster));
 	struct sn_random random;
-	if (!set_of)
+	*sets = clusters->count < SETS_MOST ? clusters->count : SETS_MOST;
+	sn_random_begin(&random, SEED, 1);
+	/* the set of a cluster is its place in a random order, so that sets have as many clusters each */
+	for (uint32_t cluster = 0; of_cluster && cluster < clusters->count; cluster++) {
+		uint32_t other =
+		    *sets < clusters->count ? sn_random_below(&random, cluster + 1) : cluster;
+		of_cluster[cluster] = of_cluster[other];
+		of_cluster[other] = cluster % *sets;
+	}
+	for (size_t row = 0; set_of && of_cluster && row < rows; row++)
+		set_of[row] = of_cluster[clusters->of[row]];
+	bool has_failed = !of_cluster;
+	free(of_cluster);
+	if (has_failed) {
+		free(set_of);
 		return NULL;
-	memcpy(set_of, stretches->of, rows * sizeof(*set_of));
+	}
+	return set_of;
+}
+
+/* As many sets of as many rows, by chance. */
+static void shuffle(uint32_t *set_of, size_t rows)
+{
+	struct sn_random random;
 	sn_random_begin(&random, SEED, 0);
 	for (uint32_t left = (uint32_t)rows; left > 1; left--) {
 		uint32_t other = sn_random_below(&random, left), kept = set_of[left - 1];
 		set_of[left - 1] = set_of[other];
 		set_of[other] = kept;
 	}
-	return set_of;
 }
 
 /* What a column leaves of two, whose parts of it are `by_a` and `by_b`: these are 0 where nothing is held. */
@@ -128,17 +150,22 @@ static double largest(const struct sums *stretches, const struct sums *chance, u
 int sn_dependence(const struct sn_clusters *clusters, const double *values, uint32_t dimensions,
 		  size_t rows, double **dependence)
 {
-	struct sums stretches = {.sets = clusters->count, .dimensions = dimensions},
-		    chance = stretches;
-	uint32_t *set_of = shuffle(clusters, rows);
-	*dependence = calloc((size_t)dimensions * dimensions + 1, sizeof(**dependence));
+	struct sums stretches = {.dimensions = dimensions}, chance;
+	uint32_t *set_of = make_sets(clusters, rows, &stretches.sets);
+	if (!*dependence)
+		*dependence = calloc((size_t)dimensions * dimensions + 1, sizeof(**dependence));
+	chance = stretches;
 	int result = set_of && *dependence ? 0 : SN_ERR_MEMORY;
-	result = result ? result : add_all(&stretches, clusters->of, values, rows);
+	result = result ? result : add_all(&stretches, set_of, values, rows);
+	if (!result)
+		shuffle(set_of, rows);
 	result = result ? result : add_all(&chance, set_of, values, rows);
 	for (uint32_t a = 0; !result && a < dimensions; a++)
-		for (uint32_t b = 0; b <= a; b++)
-			(*dependence)[a * dimensions + b] = (*dependence)[b * dimensions + a] =
-			    a == b ? 1 : largest(&stretches, &chance, a, b);
+		for (uint32_t b = 0; b <= a; b++) {
+			double *of_pair = &(*dependence)[a * dimensions + b];
+			*of_pair = (*dependence)[b * dimensions + a] =
+			    a == b ? 1 : fmax(*of_pair, largest(&stretches, &chance, a, b));
+		}
 	release(&stretches);
 	release(&chance);
 	free(set_of);

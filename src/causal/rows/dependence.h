@@ -8,7 +8,8 @@
  * the two differs from row to row by chance, and as many as there are rows in a stretch where both stay the same for as long.
  *
  * What is left of two columns by a third one may change slowly although they do not, as what a sum lacks does of its larger part: so the largest is taken of the
- * pair by itself and of what each other column leaves. It is one number for a pair, and graphs of one class keep one score.
+ * pair by itself and of what each other column leaves. Repeats of a configuration are alike in the same way, and are summed as stretches are; where clusters are many, some of them by chance
+ * together, which leaves the variance what it is. It is one number for a pair, and graphs of one class keep one score.
  */
 #pragma once
 
@@ -17,6 +18,7 @@
 /* Dimensions for which it is found: it takes their third power. */
 #define SN_DEPENDENCE_MOST 128u
 
-/* Of dimensions with mean 0 and sum of squares 1: *dependence gets dimensions x dimensions, each at least 1; the caller's to free. 0 or SN_ERR_MEMORY. */
-int sn_dependence(const struct sn_clusters *stretches, const double *values, uint32_t dimensions,
+/* Of dimensions with mean 0 and sum of squares 1, by stretches or other clusters: *dependence gets dimensions x dimensions, each at least 1; the caller's to free. Where it is there
+ * already, the larger one of each is kept. 0 or SN_ERR_MEMORY. */
+int sn_dependence(const struct sn_clusters *clusters, const double *values, uint32_t dimensions,
 		  size_t rows, double **dependence);

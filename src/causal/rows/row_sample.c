@@ -49,7 +49,8 @@ static uint32_t *draw_half(uint32_t count, uint64_t seed, size_t number)
 int sn_row_sample_times(uint32_t **times, const struct sn_prepared *prepared, uint64_t seed,
 			size_t number)
 {
-	const struct sn_clusters *clusters = &prepared->clusters;
+	const struct sn_clusters *clusters =
+	    prepared->repeats.of && number % 2 ? &prepared->repeats : &prepared->clusters;
 	if (sn_rows_are_independent(clusters)) {
 		*times = draw((uint32_t)prepared->rows, seed, number);
 		return *times ? 0 : SN_ERR_MEMORY;
@@ -89,7 +90,9 @@ static int correlate_stratum(struct sn_row_sample *sample, uint32_t number)
 	const struct sn_prepared *prepared = sample->prepared;
 	const struct sn_stratum *stratum = &prepared->strata.of[number];
 	struct sn_sampled_stratum *sampled = &sample->strata[number];
-	sampled->rows = sn_stratum_count(stratum, sample->times);
+	/* halves scatter as samples of as many as there are do; those of settings count as these, those of runs, which a user knows of, as halves */
+	bool are_settings = prepared->clusters.kind == SN_CLUSTERS_REPEATS;
+	sampled->rows = sn_stratum_count(stratum, are_settings ? NULL : sample->times);
 	if (prepared->strata.are_shared) {
 		sampled->correlations = sample->correlations;
 		return 0;

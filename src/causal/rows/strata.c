@@ -180,28 +180,69 @@ static int make_room(struct sn_strata *strata, const struct sn_dimensions *dimen
 	return has_failed || !strata->of[1].varies_before ? SN_ERR_MEMORY : 0;
 }
 
-int sn_strata_init(struct sn_strata *strata, const struct sn_clusters *clusters,
-		   const struct sn_dimensions *dimensions, size_t rows)
+/* What repeats say of the pairs of an identity is what stretches do. */
+static void keep_identity(const double *before, const struct sn_dimensions *dimensions,
+			  uint32_t identity, double *dependence)
 {
 	uint32_t all = dimensions->first[dimensions->variables];
-	if (!sn_clusters_have_means(clusters)) {
-		*strata = (struct sn_strata){.of = {{.rows = rows,
-						     .values = dimensions->values,
-						     .first = dimensions->first}},
-					     .count = 1,
-					     .are_shared = true};
-		return clusters->are_stretches && all <= SN_DEPENDENCE_MOST
-			   ? sn_dependence(clusters, dimensions->values, all, rows,
-					   &strata->dependence)
-			   : 0;
+	for (uint32_t own = dimensions->first[identity]; own < dimensions->first[identity + 1];
+	     own++)
+		for (uint32_t other = 0; other < all; other++)
+			dependence[own * all + other] = dependence[other * all + own] =
+			    before ? before[own * all + other] : 1;
+}
+
+static int add_dependence(struct sn_strata *strata, const struct sn_clusters *clusters,
+			  const struct sn_dimensions *dimensions, size_t rows, uint32_t identity)
+{
+	size_t cells = (size_t)dimensions->first[dimensions->variables] *
+		       dimensions->first[dimensions->variables];
+	bool is_kept = clusters->kind == SN_CLUSTERS_REPEATS && identity != UINT32_MAX;
+	double *before = NULL;
+	if (is_kept && strata->dependence) {
+		before = malloc(cells * sizeof(*before));
+		if (!before)
+			return SN_ERR_MEMORY;
+		memcpy(before, strata->dependence, cells * sizeof(*before));
 	}
-	*strata = (struct sn_strata){.of = {{.rows = clusters->count, .row_of = clusters->row_of},
-					    {.rows = rows, .within = clusters}},
+	int result =
+	    sn_dependence(clusters, dimensions->values, dimensions->first[dimensions->variables],
+			  rows, &strata->dependence);
+	if (!result && is_kept)
+		keep_identity(before, dimensions, identity, strata->dependence);
+	free(before);
+	return result;
+}
+
+/* The only stratum is the table; what rows have in common is judged pair by pair. */
+static int share(struct sn_strata *strata, const struct sn_clusters *const clusters[2],
+		 const struct sn_dimensions *dimensions, size_t rows, uint32_t identity)
+{
+	uint32_t all = dimensions->first[dimensions->variables];
+	int result = 0;
+	*strata = (struct sn_strata){
+	    .of = {{.rows = rows, .values = dimensions->values, .first = dimensions->first}},
+	    .count = 1,
+	    .are_shared = true};
+	for (int kind = 0; !result && kind < 2 && all <= SN_DEPENDENCE_MOST; kind++)
+		if (!sn_rows_are_independent(clusters[kind]))
+			result = add_dependence(strata, clusters[kind], dimensions, rows, identity);
+	return result;
+}
+
+int sn_strata_init(struct sn_strata *strata, const struct sn_clusters *const clusters[2],
+		   const struct sn_dimensions *dimensions, size_t rows, uint32_t identity)
+{
+	const struct sn_clusters *given = clusters[0];
+	if (!sn_clusters_have_means(given))
+		return share(strata, clusters, dimensions, rows, identity);
+	*strata = (struct sn_strata){.of = {{.rows = given->count, .row_of = given->row_of},
+					    {.rows = rows, .within = given}},
 				     .count = 2};
 	int result = make_room(strata, dimensions);
-	result = result ? result : split_all(strata, clusters, dimensions, rows);
+	result = result ? result : split_all(strata, given, dimensions, rows);
 	if (!result)
-		leave_out(strata, clusters, dimensions->variables, rows);
+		leave_out(strata, given, dimensions->variables, rows);
 	return result;
 }
 

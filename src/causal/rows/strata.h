@@ -41,7 +41,7 @@ struct sn_strata {
 	struct sn_stratum of[SN_STRATA_MOST];
 	uint32_t count;
 	bool are_shared; /* values and dimensions are those of the table, the only stratum */
-	/* Of stretches, of up to SN_DEPENDENCE_MOST dimensions: how much less rows say of each pair (dependence.h); else NULL. */
+	/* Of stretches and repeats, of up to SN_DEPENDENCE_MOST dimensions: how much less rows say of each pair (dependence.h); else NULL. */
 	double *dependence;
 };
 
@@ -54,9 +54,9 @@ struct sn_dimensions {
 	const bool *is_ordered; /* of each variable: it is a number */
 };
 
-/* All that is given must live as long. Each stratum has a dimension, unless none varies in any. 0 or SN_ERR_MEMORY; release them in either case. */
-int sn_strata_init(struct sn_strata *strata, const struct sn_clusters *clusters,
-		   const struct sn_dimensions *dimensions, size_t rows);
+/* `identity`: a variable that says which cluster a row is of, of which repeats tell as much as rows; UINT32_MAX: there is none. All that is given must live as long. The second clusters are repeats in stretches, or none. Each stratum has a dimension, unless none varies in any. 0 or SN_ERR_MEMORY; release them in either case. */
+int sn_strata_init(struct sn_strata *strata, const struct sn_clusters *const clusters[2],
+		   const struct sn_dimensions *dimensions, size_t rows, uint32_t identity);
 void sn_strata_release(struct sn_strata *strata);
 
 /* How often each row of a stratum is in a sample which has the table's rows so often; the caller's to free. NULL without memory. */

@@ -86,6 +86,55 @@ static size_t choose_rows(const struct sn_feature_column *target, size_t count, 
 	return SN_CAUSES_ROWS;
 }
 
+static bool is_set_outside(const char *name)
+{
+	for (unsigned feature = SN_FEATURE_KERNEL; feature <= SN_FEATURE_REGISTERS; feature++)
+		if (!strcmp(name, sn_feature_name((enum sn_feature)feature)))
+			return true;
+	return false;
+}
+
+/* ---- what a kernel determines ---- */
+
+/* Whether all rows of a level have one value, which is not that of all. `first` has room for a number of each level. */
+static bool is_determined(const struct sn_causal_column *column, const struct sn_causal_column *by,
+			  size_t rows, double *first)
+{
+	bool varies = false;
+	for (uint32_t level = 0; level < by->levels; level++)
+		first[level] = NAN;
+	for (size_t row = 0; row < rows; row++) {
+		double *known = &first[(size_t)by->values[row]];
+		if (isnan(column->values[row]) || (!isnan(*known) && *known != column->values[row]))
+			return false;
+		*known = column->values[row];
+		varies |= column->values[row] != column->values[0];
+	}
+	return varies;
+}
+
+/* Of few kernels that have one configuration each, nobody can tell what a part of it does from what the kernel does: the kernel stands for all of it. */
+static void leave_determined(struct sn_variability_causes *causes)
+{
+	struct sn_causal_table *table = &causes->table;
+	uint32_t kernel = sn_causal_table_find(table, sn_feature_name(SN_FEATURE_KERNEL)), kept = 0;
+	double first[SN_CLUSTERS_LEAST];
+	if (kernel == UINT32_MAX || table->columns[kernel].missing ||
+	    table->columns[kernel].levels < 2 || table->columns[kernel].levels >= SN_CLUSTERS_LEAST)
+		return;
+	for (uint32_t column = 0; column < table->column_count; column++) {
+		const struct sn_causal_column *by = &table->columns[kernel];
+		bool is_left = column != kernel && is_set_outside(table->columns[column].name) &&
+			       is_determined(&table->columns[column], by, table->row_count, first);
+		causes->determined += is_left;
+		if (is_left)
+			free(table->columns[column].values);
+		else
+			table->columns[kept++] = table->columns[column];
+	}
+	table->column_count = kept;
+}
+
 /* Of n launches about the root of n stretches that follow each other in time, on whatever device: neighbours are alike for many reasons. */
 static int add_stretches(struct sn_causal_table *table, uint32_t start)
 {
@@ -104,9 +153,11 @@ static int add_stretches(struct sn_causal_table *table, uint32_t start)
 	return has_failed ? SN_ERR_MEMORY : 0;
 }
 
-static int make_table(struct sn_causal_table *table, const struct sn_launch_features *features,
-		      enum sn_feature target)
+static int make_table(struct sn_variability_causes *causes,
+		      const struct sn_launch_features *features)
 {
+	struct sn_causal_table *table = &causes->table;
+	enum sn_feature target = causes->target;
 	size_t *rows = malloc((features->row_count + 1) * sizeof(*rows));
 	table->columns = calloc(features->column_count + 2u, sizeof(*table->columns));
 	int result = rows && table->columns ? 0 : SN_ERR_MEMORY;
@@ -117,18 +168,12 @@ static int make_table(struct sn_causal_table *table, const struct sn_launch_feat
 		if (sn_feature_is_beside((enum sn_feature)number, target))
 			result = add_column(table, rows, &features->columns[number]);
 	free(rows);
+	if (!result)
+		leave_determined(causes);
 	uint32_t start = sn_causal_table_find(table, sn_feature_name(SN_FEATURE_START));
 	if (!result && start != UINT32_MAX && table->row_count >= STRETCHED_LEAST)
 		result = add_stretches(table, start);
 	return result;
-}
-
-static bool is_set_outside(const char *name)
-{
-	for (unsigned feature = SN_FEATURE_KERNEL; feature <= SN_FEATURE_REGISTERS; feature++)
-		if (!strcmp(name, sn_feature_name((enum sn_feature)feature)))
-			return true;
-	return false;
 }
 
 static void set_tiers(struct sn_prior *prior)
@@ -165,6 +210,8 @@ static int make_prior(struct sn_variability_causes *causes, struct sn_error *err
 	if (!result && sn_causal_table_find(&causes->table, STRETCH) != UINT32_MAX)
 		result = sn_prior_set_cluster(&causes->prior, STRETCH, error);
 	causes->prior.are_stretches = true;
+	causes->prior.identity =
+	    sn_causal_table_find(&causes->table, sn_feature_name(SN_FEATURE_KERNEL));
 	if (!result)
 		set_tiers(&causes->prior);
 	return result;
@@ -175,7 +222,7 @@ int sn_variability_causes(struct sn_variability_causes *causes,
 			  const struct sn_peers *peers, unsigned threads, struct sn_error *error)
 {
 	*causes = (struct sn_variability_causes){.target = target};
-	int result = peers->rank() ? 0 : make_table(&causes->table, features, target);
+	int result = peers->rank() ? 0 : make_table(causes, features);
 	result = sn_peers_agree(peers, sn_fail_code(error, result), error);
 	result = result ? result : share_table(&causes->table, peers, error);
 	if (!result)
@@ -215,6 +262,15 @@ void sn_variability_causes_show(const struct sn_variability_causes *causes, stru
 		sn_page_sentence(page, "To be explained is %s: %s, of %zu launches.",
 				 sn_feature_name(causes->target), meanings[causes->target],
 				 causes->table.row_count);
+	if (causes->determined)
+		sn_page_sentence(
+		    page,
+		    "%u part%s of the configuration ha%s one value in each kernel: what "
+		    "%s cannot be told from what the kernel does, which stands for %s.",
+		    causes->determined, causes->determined == 1 ? "" : "s",
+		    causes->determined == 1 ? "s" : "ve",
+		    causes->determined == 1 ? "it does" : "they do",
+		    causes->determined == 1 ? "it" : "them");
 	if (causes->is_known)
 		sn_causal_show(&causes->causal, page);
 	else

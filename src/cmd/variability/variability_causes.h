@@ -12,6 +12,8 @@
 struct sn_variability_causes {
 	enum sn_feature target;
 	struct sn_causal_table table;
+	uint32_t
+	    determined; /* columns that are left out, as few kernels determine them; of rank 0 */
 	struct sn_prior prior;
 	struct sn_causal causal;
 	bool is_known; /* else nothing could be compared: */

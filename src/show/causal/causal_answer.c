@@ -113,24 +113,40 @@ static void say_edges(const struct sn_causal *causal, struct sn_page *page)
 				 found->edge_count, open);
 }
 
+/* Columns that are not compared, by why. */
+static void say_not_compared(const struct sn_causal *causal, struct sn_page *page)
+{
+	static const char *const whys[][2] = {
+	    [SN_LEFT_CONSTANT] = {"has one value", "have one value"},
+	    [SN_LEFT_SPARSE] = {"lacks too many values", "lack too many values"},
+	    [SN_LEFT_DISTINCT] = {"is text that few rows share", "are text that few rows share"},
+	    [SN_LEFT_SAME] = {"says the same as another one", "say the same as another one"},
+	    [SN_LEFT_CLUSTER] = {NULL, NULL},
+	    [SN_LEFT_SCREENED] = {NULL, NULL}};
+	enum { WHYS = sizeof(whys) / sizeof(*whys) };
+	const struct sn_prepared *prepared = &causal->prepared;
+	uint32_t counts[WHYS] = {0}, all = causal->table->column_count;
+	char text[256] = "";
+	for (uint32_t number = 0; number < prepared->left_count; number++)
+		counts[prepared->left[number].why]++;
+	for (int why = 0; why < WHYS; why++)
+		if (counts[why] && whys[why][0])
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u %s",
+				 *text ? ", " : "", counts[why], whys[why][counts[why] > 1]);
+	if (*text)
+		sn_page_sentence(page, "%u of %u columns are compared; %s.", prepared->candidates,
+				 all - (causal->cluster != UINT32_MAX), text);
+	if (counts[SN_LEFT_SPARSE])
+		sn_page_sentence(page,
+				 "What a column that lacks too many values causes may seem to be "
+				 "caused by others.");
+}
+
 static void say_left_out(const struct sn_causal *causal, struct sn_page *page)
 {
 	const struct sn_prepared *prepared = &causal->prepared;
-	uint32_t same = 0, screened = prepared->candidates - prepared->count;
-	char whys[96] = "";
-	for (uint32_t number = 0; number < prepared->left_count; number++)
-		same += prepared->left[number].why == SN_LEFT_SAME;
-	uint32_t all = causal->table->column_count - (prepared->clusters.of != NULL);
-	uint32_t nothing = all - prepared->candidates - same;
-	if (same)
-		snprintf(whys, sizeof(whys), "%u %s the same as another one%s", same,
-			 same == 1 ? "says" : "say", nothing ? ", " : "");
-	if (nothing)
-		snprintf(whys + strlen(whys), sizeof(whys) - strlen(whys), "%u %s nothing", nothing,
-			 nothing == 1 ? "says" : "say");
-	if (same || nothing)
-		sn_page_sentence(page, "%u of %u columns are compared; %s.", prepared->candidates,
-				 all, whys);
+	uint32_t screened = prepared->candidates - prepared->count;
+	say_not_compared(causal, page);
 	if (screened)
 		sn_page_sentence(page,
 				 "%u of these %u columns are not in the graph: they say nothing of "
@@ -146,7 +162,18 @@ static void say_left_out(const struct sn_causal *causal, struct sn_page *page)
 static void say_clusters(const struct sn_causal *causal, struct sn_page *page)
 {
 	const struct sn_prepared *prepared = &causal->prepared;
-	if (prepared->clusters.are_stretches)
+	if (prepared->clusters.kind == SN_CLUSTERS_REPEATS)
+		sn_page_sentence(page,
+				 "The %zu rows are repeats of %u settings, and are not taken as "
+				 "independent: samples are drawn of settings.",
+				 prepared->rows, prepared->clusters.count);
+	else if (prepared->repeats.of)
+		sn_page_sentence(page,
+				 "Samples are drawn of %u stretches of rows that follow each "
+				 "other, and by turns of their %u settings, as rows of one may be "
+				 "alike.",
+				 prepared->clusters.count, prepared->repeats.count);
+	else if (prepared->clusters.kind == SN_CLUSTERS_STRETCHES)
 		sn_page_sentence(page,
 				 "Samples are drawn of %u stretches of rows that follow each "
 				 "other, as these may be alike.",
@@ -486,11 +513,12 @@ void sn_causal_say_do(const struct sn_causal *causal, const struct sn_do *asked,
 		sn_page_sentence(
 		    page,
 		    "If %s were %s in all rows, %s would change by %s on average (95%%: "
-		    "%s to %s), from a mean of %s%s.",
+		    "%s to %s), from a mean of %s%s%s.",
 		    column, asked->value, target, sn_number_text(asked->change, unit).text,
 		    sn_number_text(asked->change_low, unit).text,
 		    sn_number_text(asked->change_high, unit).text,
-		    sn_number_text(asked->mean, unit).text, held ? held : "");
+		    sn_number_text(asked->mean, unit).text,
+		    asked->is_curve ? ", along a curve through the rows" : "", held ? held : "");
 	else if (asked->status == SN_DO_NO_EFFECT)
 		sn_page_sentence(page, "If %s were %s, nothing says that %s would change: %s.",
 				 column, asked->value, target, why_not(asked->status));

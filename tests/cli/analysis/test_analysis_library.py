@@ -193,8 +193,8 @@ def test_threads_and_seeds(table):
 
 @pytest.mark.parametrize(("columns", "options", "says"), [
     ({"a": [1, 2], "b": [1]}, {}, "'b' has 1 values, and the first column 2"),
-    ({}, {}, "0 columns of 0 rows are left of 0 of 0: too few to say anything"),
-    ({"a": [1.0] * 30, "b": [2.0] * 30}, {}, "0 columns of 30 rows are left of 2 of 30: too few to say anything"),
+    ({}, {}, "only 0 of 0 columns and 0 of 0 rows can be compared, which is too few to say anything"),
+    ({"a": [1.0] * 30, "b": [2.0] * 30}, {}, "only 0 of 2 columns and 30 of 30 rows can be compared, which is too few to say anything"),
     ({"a": range(30), "b": [math.inf] * 30}, {"target": "b"}, "'b' has no value in any row: there is nothing to explain"),
     ({"a": range(30), "b": [None] * 30}, {"target": "b"}, "'b' has no value in any row: there is nothing to explain"),
     ({"a": range(30), "b": [None, *[3.0] * 29]}, {"target": "b"}, "'b' has one value in all rows: there is nothing to explain"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import xml.etree.ElementTree as xml
 
 import numpy as np
@@ -242,7 +243,8 @@ def test_columns_that_say_nothing(sonde, tmp_path, text_of):
     assert left["minus"]["same_as"] == "bytes" and left["minus"]["correlation"] == pytest.approx(-1)
     assert found["rows"] == 588 and pairs(found) == TRUE_PAIRS
     text = text_of(path, "--target", "time", "--tier", "size")
-    assert "5 of 10 columns are compared; 2 say the same as another one, 3 say nothing." in text
+    assert "5 of 10 columns are compared; 1 has one value, 1 lacks too many values, 1 is text that few rows share, 2 say the same as another one." in text
+    assert "What a column that lacks too many values causes may seem to be caused by others." in text
     assert "12 of 600 rows are left out, as they lack a value." in text
 
 
@@ -288,11 +290,25 @@ def test_categories_of_other_names_are_one(sonde, tmp_path):
 def test_many_gaps_cost_columns_not_all_rows(sonde, tmp_path):
     random = np.random.default_rng(8)
     table = chain(1000)
-    for number in range(12):
+    for number in range(20):
         table[f"gaps{number}"] = [v if random.random() > 0.1 else "" for v in random.normal(size=1000)]
     found = json.loads(sonde("causal", write(tmp_path / "t.csv", table), "--tier", "size", "--format", "json").out)
-    assert found["rows"] >= 700 and pairs(found) == TRUE_PAIRS
+    assert 300 <= found["rows"] < 450 and pairs(found) == TRUE_PAIRS
     assert {one["why"] for one in found["left_out"]} == {"sparse"}
+
+
+def test_gaps_do_not_cost_the_cause(sonde, tmp_path):
+    """The cause has the most gaps; without it what follows it would be the cause."""
+    random = np.random.default_rng(9)
+    cause = random.normal(size=3000)
+    table = {f"other{number}": random.normal(size=3000) for number in range(24)}
+    table |= {"follower": cause + random.normal(size=3000), "cause": cause}
+    table = {name: [value if random.random() > (0.09 if name == "cause" else 0.07) else "" for value in values] for name, values in table.items()}
+    table["time"] = 1.5 * cause + random.normal(size=3000)
+    found = json.loads(sonde("causal", write(tmp_path / "t.csv", table), "--target", "time", "--format", "json").out)
+    assert [one["cause"] for one in found["causes"]] == ["cause"]
+    assert {one["column"] for one in found["left_out"]} <= {f"other{number}" for number in range(24)} and found["left_out"]
+    assert found["rows"] >= 900
 
 
 # ---- the same output ----
@@ -338,15 +354,53 @@ def test_do_of_a_level(sonde, tmp_path):
     assert [one["held"] for one in done["do"]] == [["kind"], ["kind"], ["block"]]
 
 
-def test_do_along_a_line(sonde, tmp_path, text_of):
+def test_do_of_a_line(sonde, tmp_path, text_of):
+    """A curve that is a line."""
     table = chain()
     path = write(tmp_path / "t.csv", table)
     one, = json.loads(sonde("causal", path, "--tier", "size", "--target", "time", "--do", "bytes=1.5", "--format", "json").out)["do"]
     held = np.column_stack([table["bytes"], table["size"], np.ones(2000)])
     expected = np.linalg.lstsq(held, table["time"], rcond=None)[0][0] * (1.5 - table["bytes"].mean())
-    assert one["status"] == "identified" and one["held"] == ["size"]
-    assert one["change"] == pytest.approx(expected, abs=0.05) and one["change_low"] < expected < one["change_high"]
+    assert one["status"] == "identified" and one["held"] == ["size"] and one["by"] == "curve"
+    assert one["change"] == pytest.approx(expected, abs=0.15) and one["change_low"] < expected < one["change_high"]
     assert "If bytes were 1.5 in all rows, time would change by 1." in text_of(path, "--tier", "size", "--target", "time", "--do", "bytes=1.5")
+
+
+CURVES = {"square": lambda x: x * x, "wave": lambda x: np.sin(2 * x), "hyperbola": lambda x: 10 / np.exp(0.5 * x)}
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_do_of_a_curve(sonde, tmp_path, name):
+    """What no line tells, with a column that sets both: 95 % of the intervals hold what was planted."""
+    held = total = 0
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        other = random.normal(size=2000)
+        x = random.normal(size=2000) + 0.8 * other
+        time = CURVES[name](x) + 0.7 * other + random.normal(size=2000)
+        asked = [-2, -1, 0.5, 2]
+        options = [word for value in asked for word in ("--do", f"x={value}")]
+        done = json.loads(sonde("causal", write(tmp_path / "t.csv", {"x": x, "other": other, "time": time}), "--tier", "other,x", "--target", "time",
+                                "--samples", 20, *options, "--format", "json").out)["do"]
+        for one, value in zip(done, asked, strict=True):
+            if one["status"] == "identified":
+                total += 1
+                held += one["change_low"] <= CURVES[name](np.float64(value)) - CURVES[name](x).mean() <= one["change_high"]
+                assert one["by"] == "curve"
+    assert total >= 16 and held >= 0.85 * total, (held, total)
+
+
+def test_do_of_one_of_many_values(sonde, tmp_path):
+    """Of a number that many rows have these are compared with all others, whatever is between."""
+    random = np.random.default_rng(5)
+    block = random.choice(np.arange(8, 248, 8), 6000)
+    time = 0.02 * block + 5.0 * (block % 32 == 0) + random.normal(size=6000)
+    done = json.loads(sonde("causal", write(tmp_path / "t.csv", {"block": block, "time": time}), "--tier", "block", "--target", "time",
+                            "--do", "block=32", "--do", "block=40", "--format", "json").out)["do"]
+    expected = [0.02 * 32 + 5 - (0.02 * block + 5.0 * (block % 32 == 0)).mean(), 0.02 * 40 - (0.02 * block + 5.0 * (block % 32 == 0)).mean()]
+    assert [one["by"] for one in done] == ["rows", "rows"]
+    for one, change in zip(done, expected, strict=True):
+        assert one["change_low"] < change < one["change_high"] and one["change"] == pytest.approx(change, abs=0.4)
 
 
 @pytest.mark.parametrize("options, status, sentence", [
@@ -367,11 +421,13 @@ def test_do_that_cannot_be_told(sonde, tmp_path, text_of, options, status, sente
     (["--target", "time", "--do", "nobody=1"], "there is no such column"),
     (["--target", "time", "--do", "time=1"], "that is the target"),
     (["--target", "time", "--do", "same=1"], "that column is not compared"),
+    (["--target", "time", "--do", "twice=1"], "that column is not compared, as it says the same as 'size'"),
     (["--target", "time", "--do", "size=large"], "the column has numbers"),
     (["--target", "time", "--do", "kind=c"], "no row has that value"),
 ])
 def test_do_of_nothing(sonde, tmp_path, options, what):
-    table = write(tmp_path / "t.csv", chain(200) | {"same": [1] * 200, "kind": ["a", "b"] * 100})
+    columns = chain(200)
+    table = write(tmp_path / "t.csv", columns | {"same": [1] * 200, "kind": ["a", "b"] * 100, "twice": 2 * columns["size"]})
     done = sonde("causal", table, *options)
     assert done.status == 128 and done.out == "" and len(done.err_lines) == 1 and what in done.err, done.err
 
@@ -419,9 +475,22 @@ def test_order_by_variance_is_told_apart(sonde, tmp_path):
 
 # ---- data that others made ----
 
+def explained_alone(table, names, target):
+    """The part of the variance of the target's normal ranks that the values of each column explain beyond those of all others."""
+    values, place, counts = np.unique(table[target], return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - counts / 2
+    ranks = np.array([statistics.NormalDist().inv_cdf(part) for part in middle / len(table[target])])[place]
+    levels = {name: np.stack([table[name] == value for value in np.unique(table[name])[1:]], axis=1) for name in names}
+
+    def left(used):
+        columns = np.column_stack([np.ones(len(ranks)), *(levels[name] for name in used)])
+        return np.sum((ranks - columns @ np.linalg.lstsq(columns, ranks, rcond=None)[0]) ** 2)
+    return {name: (left([other for other in names if other != name]) - left(names)) / left([]) for name in names}
+
+
 @samples.needs("causal/tuning/KTConvolution_2080Ti.json.gz")
 def test_design(sonde, tmp_path):
-    """All configurations were run, so the main effect of each parameter is known."""
+    """All configurations that are allowed were run, so the effect of each parameter beside the others is known."""
     parameters, rows = tuning(samples.SAMPLES / "causal/tuning/KTConvolution_2080Ti.json.gz")
     columns = [*parameters, "Duration"]
     table = {name: np.array([row[name] for row in rows], dtype=float) for name in columns}
@@ -435,7 +504,10 @@ def test_design(sonde, tmp_path):
     assert set(causes) == significant
     for name in significant:
         assert causes[name]["sign"] == np.sign(main[name])
-    assert [c["cause"] for c in found["causes"]][:3] == sorted(main, key=lambda name: -abs(main[name]))[:3]
+    alone = explained_alone(table, list(main), "Duration")
+    assert [c["cause"] for c in found["causes"]][:3] == sorted(alone, key=lambda name: -alone[name])[:3]
+    for name in significant:
+        assert causes[name]["share"] == pytest.approx(alone[name], abs=0.03)
 
 
 @samples.needs("causal/bnlearn")
@@ -460,6 +532,7 @@ def test_network(sonde, tmp_path, name, at_most):
     ("a\n" + "1\n2\n" * 20, "too few to say anything"),
     ("a,b\n" + "1,1\n" * 20, "too few to say anything"),
     ("a,b\n" + "".join(f"x{i},y{i}\n" for i in range(50)), "too few to say anything"),
+    ("a;b\n" + "".join(f"{i},5;-{i},25\n" for i in range(50)), "numbers have decimal commas, and are taken as text"),
     ("a,b\n1,2\n3\n", "line 3 has 1 fields, and the first one 2"),
     ("a,a\n1,2\n", "two columns have the name 'a'"),
     ("a,b\n1,\"2\n", "is damaged in line"),

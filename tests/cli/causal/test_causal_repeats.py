@@ -113,3 +113,38 @@ def test_repeats_of_a_tuner(sonde, tmp_path):
         assert one["count"] == len(own["times"]) == 32
         assert one["mean"] == pytest.approx(own["time"]) and one["std"] == pytest.approx(np.std(own["times"]), abs=1e-12)
         assert one["p50"] == pytest.approx(np.median(own["times"])) and one["max"] == max(own["times"])
+
+
+# ---- repeats are not independent ----
+
+def repeated(seed: int, by_settings: bool) -> dict[str, np.ndarray]:
+    """120 settings, ten times each: what a configuration takes is by chance, or by one of its settings as well."""
+    random = np.random.default_rng(seed)
+    settings = {name: np.repeat(random.choice([1, 2, 4, 8, 16], 120), 10) for name in ("block", "tile", "unroll")}
+    own = np.repeat(random.normal(size=120), 10)
+    return settings | {"time": 10 + own + (1.2 * np.log2(settings["block"]) if by_settings else 0) + 0.02 * random.normal(size=1200)}
+
+
+def test_repeats_confirm_nothing(sonde, tmp_path):
+    """What few configurations have in common by chance is there in each repeat of them."""
+    for seed in range(5):
+        found = json.loads(sonde("causal", write(tmp_path / "t.csv", repeated(seed, False)), "--tier", "block,tile,unroll", "--target", "time",
+                                 "--format", "json").out)
+        assert found["causes"] == [], (seed, found["causes"])
+        assert any("rows are repeats of" in line and "not taken as independent" in line for line in found["sentences"])
+
+
+def test_a_setting_is_found_in_repeats(sonde, tmp_path):
+    found = json.loads(sonde("causal", write(tmp_path / "t.csv", repeated(0, True)), "--tier", "block,tile,unroll", "--target", "time",
+                             "--format", "json").out)
+    assert [cause["cause"] for cause in found["causes"]] == ["block"] and found["causes"][0]["frequency"] > 0.9
+
+
+def test_repeats_of_few_settings_are_independent(sonde, tmp_path):
+    """Four blocks, each a hundred times: that they differ is what was set."""
+    random = np.random.default_rng(3)
+    block = np.repeat([1, 2, 4, 8], 100)
+    found = json.loads(sonde("causal", write(tmp_path / "t.csv", {"block": block, "other": random.normal(size=400), "time": np.log2(block) + random.normal(size=400)}),
+                             "--tier", "block", "--target", "time", "--format", "json").out)
+    assert [cause["cause"] for cause in found["causes"]] == ["block"]
+    assert not any("repeats of" in line for line in found["sentences"])

@@ -87,3 +87,31 @@ def test_none_without_a_tier_or_a_target(sonde, tmp_path):
     for options in (("--target", "time"), ("--tier", "large,small,kind,none")):
         assert json.loads(sonde("causal", path, *options, "--format", "json").out)["main_effects"] == []
         assert "Set from outside, and" not in sonde("causal", path, *options).out
+
+
+# ---- settings that are chosen together ----
+
+def together(factor: float, rows: int = 3000) -> dict[str, np.ndarray]:
+    """`small` follows `large`, and has `factor` times the effect of it."""
+    random = np.random.default_rng(21)
+    large = random.normal(size=rows)
+    small = 0.8 * large + 0.6 * random.normal(size=rows)
+    return {"large": large, "small": small, "kind": random.choice(["a", "b"], rows), "none": random.normal(size=rows),
+            "time": large + factor * small + random.normal(size=rows)}
+
+
+def test_a_setting_is_not_taken_for_another(find):
+    """By itself more of `small` is more, since it follows `large`; with that held it is less."""
+    found, text = find(together(-0.4))
+    causes = {cause["cause"]: cause for cause in found["causes"]}
+    assert set(causes) == {"large", "small"}
+    assert causes["small"]["sign"] == -1 and causes["small"]["effect_high"] < 0 and causes["small"]["share"] < 0.06
+    assert causes["small"]["adjusted"]["change"] < 0
+    assert "more of it is less" in " ".join(text.split())
+
+
+def test_a_setting_without_effect_has_none(find):
+    found, _ = find(together(0))
+    effects = {one["column"]: one for one in found["main_effects"]}
+    assert [cause["cause"] for cause in found["causes"]] == ["large"]
+    assert effects["small"]["share"] < 0.01 and effects["small"]["effect_low"] < 0 < effects["small"]["effect_high"]

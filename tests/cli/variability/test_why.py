@@ -53,6 +53,25 @@ def test_nothing_is_the_cause(sonde, tmp_path):
     assert any(line.startswith("Nothing found: no column is a cause of perf_variation") for line in graph["sentences"])
 
 
+def kernels(seed: int, count: int) -> Run:
+    """Each kernel has one configuration, and scatters as it does by chance: nobody can tell what a part of the configuration has to do with it."""
+    source, run = random.Random(seed), Run()
+    kinds = [(source.choice([8, 16, 32, 64, 128]), source.choice([64, 128, 256, 512]), 0.02 * math.exp(source.gauss(0, 0.8))) for _ in range(count)]
+    for number in range(2000):
+        kind = source.randrange(count)
+        grid, block, spread = kinds[kind]
+        run.launches.append(Launch(f"kernel{kind}", 1_000_000 + number * 100_000, round(20_000 * math.exp(source.gauss(0, spread))), grid=(grid, 1, 1), block=(block, 1, 1)))
+    return run
+
+
+@pytest.mark.parametrize("count", [5, 12])
+def test_a_configuration_is_not_taken_for_its_kernel(sonde, tmp_path, count):
+    for seed in range(4):
+        graph = why(sonde, kernels(seed, count).write(tmp_path / f"t{seed}"))
+        assert {cause["cause"] for cause in graph["causes"]} <= {"kernel"}, (seed, graph["causes"])
+        assert any("one value in each kernel" in line for line in graph["sentences"]) == (count < 10)
+
+
 def slow(source: random.Random, count: int) -> list[float]:
     """Normal numbers, each much like the one before: forgotten after 40."""
     value, numbers, kept = 0.0, [], math.exp(-1 / 40)

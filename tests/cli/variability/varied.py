@@ -19,6 +19,7 @@ class Launch:
     duration: int
     rank: int = 0
     grid: tuple[int, int, int] = (8, 1, 1)
+    block: tuple[int, int, int] = (128, 1, 1)
 
 
 @dataclass
@@ -38,7 +39,7 @@ class Run:
         for number, one in enumerate(self.launches):
             if one.rank == rank:
                 trace.operation("kernel", one.name, one.start / 1000, (one.start + one.duration) / 1000, number + 1,
-                                grid=list(one.grid), block=[128, 1, 1], **{"shared memory": 256, "registers per thread": 32})
+                                grid=list(one.grid), block=list(one.block), **{"shared memory": 256, "registers per thread": 32})
         return trace
 
     def write(self, folder: Path, ranks: int = 1) -> list[Path]:

@@ -34,7 +34,8 @@ static double *simulate(uint64_t seed)
 {
 	static double values[DIMENSIONS][ROWS];
 	static uint32_t of[ROWS];
-	const struct sn_clusters stretches = {.of = of, .count = STRETCHES, .are_stretches = true};
+	const struct sn_clusters stretches = {
+	    .of = of, .count = STRETCHES, .kind = SN_CLUSTERS_STRETCHES};
 	struct sn_random random;
 	double slow = 0, other = 0, third = 0, *dependence;
 	sn_random_begin(&random, seed, 0);

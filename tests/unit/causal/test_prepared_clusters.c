@@ -53,8 +53,10 @@ static void prepare(struct sn_prepared *prepared, size_t rows, bool are_stretche
 {
 	const struct sn_causal_table table = {
 	    .columns = columns, .column_count = COLUMNS, .row_count = rows};
-	const struct sn_prepare_options options = {
-	    .target = Y, .cluster = CLUSTER, .are_stretches = are_stretches};
+	const struct sn_prepare_options options = {.target = Y,
+						   .cluster = CLUSTER,
+						   .are_stretches = are_stretches,
+						   .identity = UINT32_MAX};
 	struct sn_error error;
 	assert_int_equal(sn_prepare(prepared, &table, &options, &error), 0);
 	assert_int_equal(sn_prepared_stratify(prepared), 0);

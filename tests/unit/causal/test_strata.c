@@ -17,6 +17,14 @@
 #include <string.h>
 #include <cmocka.h>
 
+static int init(struct sn_strata *strata, const struct sn_clusters *clusters,
+		const struct sn_dimensions *dimensions, size_t rows)
+{
+	static const struct sn_clusters none;
+	const struct sn_clusters *const both[] = {clusters, &none};
+	return sn_strata_init(strata, both, dimensions, rows, UINT32_MAX);
+}
+
 static void assert_near(double found, double expected)
 {
 	assert_true(fabs(found - expected) <= 1e-12);
@@ -56,7 +64,7 @@ static void divide(struct sn_clusters *clusters, struct sn_strata *strata, int d
 	first[1] = size;
 	const struct sn_dimensions dimensions = {1, values[dimension], first, is_ordered};
 	assert_int_equal(sn_clusters_init(clusters, clusters_of, kept, ROWS), 0);
-	assert_int_equal(sn_strata_init(strata, clusters, &dimensions, ROWS), 0);
+	assert_int_equal(init(strata, clusters, &dimensions, ROWS), 0);
 }
 
 static void test_by_hand(void **state)
@@ -71,7 +79,7 @@ static void test_by_hand(void **state)
 	repeat();
 	assert_int_equal(sn_clusters_init(&clusters, clusters_of, kept, ROWS), 0);
 	assert_int_equal(clusters.count, 3 + TIMES);
-	assert_int_equal(sn_strata_init(&strata, &clusters, &dimensions, ROWS), 0);
+	assert_int_equal(init(&strata, &clusters, &dimensions, ROWS), 0);
 	const struct sn_stratum *means = &strata.of[0], *within = &strata.of[1];
 	assert_int_equal(strata.count, 2);
 	assert_int_equal(means->rows, 3 + TIMES);
@@ -159,7 +167,7 @@ static void test_independent_rows_are_one_stratum(void **state)
 	const struct sn_dimensions dimensions = {1, own, first, numbers};
 	struct sn_strata strata;
 	(void)state;
-	assert_int_equal(sn_strata_init(&strata, &(struct sn_clusters){0}, &dimensions, 3), 0);
+	assert_int_equal(init(&strata, &(struct sn_clusters){0}, &dimensions, 3), 0);
 	assert_true(strata.count == 1 && strata.of[0].values == own &&
 		    strata.of[0].first == first && !strata.of[0].varies_before &&
 		    !strata.dependence);
@@ -208,7 +216,7 @@ static double probability(double columns[DIMENSIONS][ALL], bool is_held)
 	for (int dimension = 0; dimension < DIMENSIONS; dimension++)
 		assert_true(sn_standardize(columns[dimension], ALL));
 	assert_int_equal(sn_clusters_init(&clusters, of_cluster, all, ALL), 0);
-	assert_int_equal(sn_strata_init(&strata, &clusters, &dimensions, ALL), 0);
+	assert_int_equal(init(&strata, &clusters, &dimensions, ALL), 0);
 	assert_int_equal(strata.count, 2);
 	for (uint32_t number = 0; number < 2; number++) {
 		const struct sn_stratum *stratum = &strata.of[number];
