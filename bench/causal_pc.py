@@ -7,7 +7,7 @@ and either sign, and normal noise; columns are shuffled. Both programs test by F
 
 causal-learn keeps the edges to remove in a list and looks for each pair in it, which takes hours at 1,000 columns. So it is
 run as it is up to AS_IS columns, and at all sizes with that list changed to one that also has a set of its items: its
-results are the same. Beyond DIRECTED columns it finds the skeleton alone, as it looks for colliders among all pairs of edges.
+results are the same. Its time is that of the processor, of which it uses one, so that it may run beside others. Beyond DIRECTED columns it finds the skeleton alone, as it looks for colliders among all pairs of edges.
 
 Usage: bench/causal_pc.py BUILD PYTHON [COLUMNS...]   (PYTHON has causal-learn; BUILD is a build of Sonde)
 Prints a table in Markdown. SEED, ROWS, ALPHA, AS_IS and DIRECTED are read from the environment.
@@ -69,13 +69,13 @@ if changed:
     module = {"Listed": Listed}
     exec(compile(source.replace("edge_removal = []", "edge_removal = Listed()"), "SkeletonDiscovery", "exec"), module)
     find = module["skeleton_discovery"]
-start = time.monotonic()
+start = time.process_time()
 graph = find(values, alpha, CIT(values, "fisherz"), True, show_progress=False)
-skeleton = time.monotonic()
+skeleton = time.process_time()
 print("time skeleton", skeleton - start)
 if sys.argv[4] == "directed":
     graph = Meek.meek(UCSepset.uc_sepset(graph, 2))
-    print("time orientation", time.monotonic() - skeleton)
+    print("time orientation", time.process_time() - skeleton)
 marks = graph.G.graph
 for a, b in np.argwhere(np.triu(marks != 0)):
     print("edge" if marks[a, b] * marks[b, a] < 0 else "open", *((b, a) if marks[b, a] < 0 < marks[a, b] else (a, b)))
@@ -83,7 +83,8 @@ for a, b in np.argwhere(np.triu(marks != 0)):
 
 
 def python(code: str, *arguments: str) -> str:
-    return subprocess.run([PYTHON, "-W", "ignore", "-c", code, *arguments], check=True, capture_output=True, text=True).stdout
+    return subprocess.run([PYTHON, "-W", "ignore", "-c", code, *arguments], check=True, capture_output=True, text=True,
+                          env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}).stdout
 
 
 def read(output: str) -> tuple[dict[str, float], set[tuple[int, int]], set[tuple[int, int]]]:
