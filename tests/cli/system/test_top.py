@@ -136,6 +136,7 @@ class Terminal:
         self.process, self.fd = pty.fork()
         if not self.process:
             os.environ["TERM"] = "xterm"
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell lets what it starts in the background ignore it
             fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
             os.execv(command[0], list(map(str, command)))
         self.text = ""
