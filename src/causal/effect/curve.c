@@ -164,8 +164,8 @@ static int bend(struct bending *of)
 	for (uint32_t part = 0; !result && part < of->parts; part++) {
 		make_part(of, part, of->columns + part * rows);
 		result = take_held(of, of->columns + part * rows, &left);
-		of->change->status = !part && left < LEAST_LEFT ? SN_EFFECT_DETERMINED
-								: of->change->status;
+		of->change->status =
+		    !part && left < LEAST_LEFT ? SN_EFFECT_DETERMINED : of->change->status;
 	}
 	if (!result && of->change->status != SN_EFFECT_DETERMINED)
 		find_change(of);

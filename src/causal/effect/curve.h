@@ -14,7 +14,7 @@
 struct sn_curve_change {
 	enum sn_effect_status status;
 	double cause_low, cause_high; /* the least and the greatest value that a row has */
-	struct sn_estimate change;    /* against what it was, in the target's unit; NAN unless found */
+	struct sn_estimate change; /* against what it was, in the target's unit; NAN unless found */
 };
 
 /* The cause is numeric, and `value` within its values. 0 or a negative enum sn_err; without an answer it is 0, and the status says why. MT: yes. */

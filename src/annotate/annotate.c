@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See annotate.h. */
+#include "annotate.h"
+
+#include "base/intern.h"
+#include "base/sort_by.h"
+#include "base/vec.h"
+#include "binary/structure/flow.h"
+#include "binary/symbolize.h"
+#include "format/measurement/measurement.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An address of a module that samples were taken at. */
+struct place {
+	uint32_t module;
+	uint64_t offset; /* within the instruction */
+	double value, samples;
+};
+
+struct annotating {
+	struct sn_annotation *annotation;
+	const struct sn_annotate_request *request;
+	struct place *places; /* by module and offset */
+	size_t place_count, place_capacity;
+	/* of the image that is being read: */
+	const char *path;
+	struct sn_elf_file *file, *symbols;
+	struct sn_code *code;
+	struct sn_flow flow;
+	struct sn_symbolizer *symbolizer;
+	struct sn_disassembler *disassembler;
+	uint32_t module; /* of the symbolizer */
+};
+
+/* Samples of one function of an image. */
+struct share {
+	uint32_t function; /* of the code; SN_CODE_NONE: of none */
+	double value, samples;
+};
+
+void sn_annotation_release(struct sn_annotation *annotation)
+{
+	for (size_t number = 0; number < annotation->function_count; number++)
+		free(annotation->functions[number].instructions);
+	free(annotation->functions);
+	free(annotation->gaps);
+	sn_arena_release(&annotation->texts);
+	*annotation = (struct sn_annotation){0};
+}
+
+/* ---- samples by address ---- */
+
+SN_SORT_BY(sort_places, struct place, const void *,
+	   SN_ORDER(a->module, b->module) ?: SN_ORDER(a->offset, b->offset));
+
+/* The function's own frame, below which the parts of it are: inlined calls, loops and lines. NULL where it is no machine code. */
+static const struct sonde_db_frame *native_of(const struct sonde_db *db, uint32_t context)
+{
+	for (;;) {
+		const struct sonde_db_context *at = sonde_db_context(db, context);
+		const struct sonde_db_frame *frame = sonde_db_frame(db, at->frame);
+		if (frame->kind == SN_FRAME_NATIVE)
+			return frame->module == SONDE_NONE ? NULL : frame;
+		if (frame->kind != SN_FRAME_INLINED && frame->kind != SN_FRAME_LOOP &&
+		    frame->kind != SN_FRAME_LINE)
+			return NULL;
+		context = at->parent;
+	}
+}
+
+static int collect(struct annotating *annotating)
+{
+	const struct sonde_db *db = annotating->request->db;
+	struct sonde_db_summary_plane plane =
+	    sonde_db_summary_plane(db, annotating->request->metric);
+	int result = 0;
+	for (size_t i = 0; !result && i < plane.count; i++) {
+		struct sonde_db_stat stat;
+		sonde_db_summary_stat(&plane, i, SONDE_DB_EXCLUSIVE, &stat);
+		annotating->annotation->value += stat.sum;
+		const struct sonde_db_frame *frame =
+		    stat.count > 0 ? native_of(db, plane.contexts[i]) : NULL;
+		if (frame)
+			result = sn_vec_push(
+			    &annotating->places, &annotating->place_capacity,
+			    &annotating->place_count,
+			    (struct place){frame->module, frame->offset - (frame->flags & 1), stat.sum,
+					   stat.count});
+	}
+	sort_places(annotating->places, annotating->place_count, NULL);
+	return result;
+}
+
+/* A name as it is, or as a pattern: C++ has operator[]. */
+static bool is_like(const char *pattern, const char *name)
+{
+	return !strcmp(pattern, name) || !fnmatch(pattern, name, 0);
+}
+
+static bool fits(const char *pattern, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return !pattern || is_like(pattern, path) || (slash && is_like(pattern, slash + 1));
+}
+
+/* ---- one image ---- */
+
+static void close_image(struct annotating *annotating)
+{
+	sn_disassembler_free(annotating->disassembler);
+	sn_flow_release(&annotating->flow);
+	sn_code_free(annotating->code);
+	sn_elf_file_free(annotating->symbols);
+	sn_elf_file_free(annotating->file);
+	sn_symbolizer_free(annotating->symbolizer);
+	annotating->disassembler = NULL;
+	annotating->code = NULL;
+	annotating->symbols = annotating->file = NULL;
+	annotating->symbolizer = NULL;
+	annotating->flow = (struct sn_flow){0};
+}
+
+static size_t parse_hex(const char *text, uint8_t bytes[64])
+{
+	size_t count = 0;
+	unsigned byte;
+	while (text && count < 64 && sscanf(text + 2 * count, "%2x", &byte) == 1)
+		bytes[count++] = (uint8_t)byte;
+	return count;
+}
+
+/* The file with the build id that was measured, and its symbols: they may lie in another one. *why where it cannot be used. */
+static int open_file(struct annotating *annotating, const struct sonde_db_module *module,
+		     const char **why)
+{
+	const char *id = sonde_db_string(annotating->request->db, module->build_id);
+	struct sn_symbolizer_options options = {.debug_path = annotating->request->debug_path,
+						.cache_folder = "",
+						.no_loops = true};
+	struct sn_symbol_location location;
+	struct sn_symbol_module_info info;
+	uint8_t bytes[64];
+	uint64_t address = 0;
+	struct sn_error ignored;
+	int result = sn_symbolizer_new(&options, &annotating->symbolizer, &ignored);
+	result = result ? result
+			: sn_symbolizer_module(annotating->symbolizer, annotating->path, bytes,
+					       parse_hex(id, bytes), module->flags,
+					       &annotating->module);
+	result = result ? result
+			: sn_symbolizer_lookup(annotating->symbolizer, annotating->module, &address,
+					       1, &location);
+	if (result)
+		return result;
+	sn_symbolizer_module_info(annotating->symbolizer, annotating->module, &info);
+	if (info.status >= SN_SYMBOL_NOT_FOUND) {
+		*why = sn_symbol_status_text(info.status);
+		return 0;
+	}
+	if (info.debug_file)
+		sn_elf_file_open(info.debug_file, &annotating->symbols, NULL);
+	if (sn_elf_file_open(annotating->path, &annotating->file, NULL)) {
+		*why = sn_symbol_status_text(SN_SYMBOL_NOT_FOUND);
+		return 0;
+	}
+	result = sn_code_open(annotating->file, annotating->symbols, &annotating->code);
+	if (!result && !annotating->code)
+		*why = "neither x86-64 nor AArch64 code";
+	if (annotating->code)
+		annotating->disassembler =
+		    sn_disassembler_new(annotating->file->machine, annotating->request->syntax);
+	return result;
+}
+
+static int note_gap(struct annotating *annotating, const char *why, double value)
+{
+	struct sn_annotation *annotation = annotating->annotation;
+	return sn_vec_push(&annotation->gaps, &annotation->gap_capacity, &annotation->gap_count,
+			   (struct sn_annotate_gap){annotating->path, why, value});
+}
+
+/* ---- functions ---- */
+
+SN_SORT_BY(sort_shares, struct share, const void *,
+	   SN_ORDER(b->value, a->value) ?: SN_ORDER(a->function, b->function));
+
+static int share_out(struct annotating *annotating, const struct place *places, size_t count,
+		     struct share **shares, size_t *share_count)
+{
+	struct sn_intern functions = {0};
+	size_t capacity = 0;
+	int result = 0;
+	for (size_t i = 0; !result && i < count; i++) {
+		uint32_t at = sn_code_function_at(annotating->code, places[i].offset);
+		uint32_t function =
+		    at == SN_CODE_NONE ? at : sn_flow_owner(annotating->code, at);
+		uint32_t number = sn_intern_item(&functions, &function, sizeof(function), shares,
+						 &capacity, {function, 0, 0});
+		if (number == SN_INTERN_NONE) {
+			result = SN_ERR_MEMORY;
+			break;
+		}
+		(*shares)[number].value += places[i].value;
+		(*shares)[number].samples += places[i].samples;
+	}
+	*share_count = functions.count;
+	sn_intern_release(&functions);
+	sort_shares(*shares, *share_count, NULL);
+	return result;
+}
+
+/* Where a function begins: its name and place. */
+static int describe(struct annotating *annotating, struct sn_annotated_function *function)
+{
+	struct sn_arena *texts = &annotating->annotation->texts;
+	struct sn_symbol_location location;
+	const char *slash = strrchr(annotating->path, '/');
+	int result = sn_symbolizer_lookup(annotating->symbolizer, annotating->module,
+					  &function->start, 1, &location);
+	if (result)
+		return result;
+	const struct sn_symbol_frame *frame = &location.frames[0];
+	function->name = frame->name
+			     ? sn_arena_text(texts, frame->name)
+			     : sn_arena_print(texts, "%s+0x%llx",
+					      slash ? slash + 1 : annotating->path,
+					      (unsigned long long)function->start);
+	function->file = frame->file ? sn_arena_text(texts, frame->file) : NULL;
+	function->line = frame->function_line;
+	function->image = annotating->path;
+	return function->name ? 0 : SN_ERR_MEMORY;
+}
+
+static bool is_asked_for(const struct annotating *annotating,
+			 const struct sn_annotated_function *function, uint32_t number)
+{
+	const char *pattern = annotating->request->function;
+	const char *symbol = annotating->code->functions[number].name;
+	return !pattern || is_like(pattern, function->name) || (symbol && is_like(pattern, symbol));
+}
+
+/* ---- instructions ---- */
+
+SN_SORT_BY(sort_instructions, struct sn_annotated_instruction, const void *,
+	   SN_ORDER(a->address, b->address));
+
+/* Of a block; overlapping blocks have instructions that are there already. */
+static int decode_block(struct annotating *annotating, struct sn_annotated_function *function,
+			const struct sn_flow_block *block)
+{
+	struct sn_arena *texts = &annotating->annotation->texts;
+	uint64_t address = block->start;
+	int result = 0;
+	while (!result && address < block->end) {
+		struct sn_bytes bytes = sn_code_bytes(annotating->code, address);
+		struct sn_insn insn;
+		char text[SN_INSTRUCTION_CHARS] = "";
+		if (!annotating->code->decode(bytes.data, bytes.size, address, &insn))
+			break;
+		if (annotating->disassembler)
+			sn_disassemble(annotating->disassembler, bytes.data, insn.length, address,
+				       text);
+		struct sn_annotated_instruction one = {.address = address,
+						       .text = sn_arena_text(texts, text),
+						       .begins_block = address == block->start};
+		result = one.text ? sn_vec_push(&function->instructions, &function->capacity,
+						&function->count, one)
+				  : SN_ERR_MEMORY;
+		address += insn.length;
+	}
+	return result;
+}
+
+static int decode(struct annotating *annotating, struct sn_annotated_function *function,
+		  uint32_t number)
+{
+	const struct sn_flow_graph *graph = &annotating->flow.graph;
+	int result = sn_flow_build(&annotating->flow, annotating->code, number);
+	for (uint32_t block = 0; !result && block < graph->block_count; block++)
+		result = decode_block(annotating, function, &graph->blocks[block]);
+	sort_instructions(function->instructions, function->count, NULL);
+	size_t kept = 0;
+	for (size_t i = 0; i < function->count; i++) {
+		struct sn_annotated_instruction *one = &function->instructions[i];
+		if (kept && function->instructions[kept - 1].address == one->address)
+			function->instructions[kept - 1].begins_block |= one->begins_block;
+		else
+			function->instructions[kept++] = *one;
+	}
+	function->count = kept;
+	return result;
+}
+
+/* The instruction that an address lies in, or begins; function->count: none. */
+static size_t find_instruction(const struct sn_annotated_function *function, uint64_t address)
+{
+	size_t low = 0, high = function->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (function->instructions[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? low - 1 : function->count;
+}
+
+static int find_lines(struct annotating *annotating, struct sn_annotated_function *function)
+{
+	struct sn_arena *texts = &annotating->annotation->texts;
+	uint64_t *addresses = malloc((function->count + 1) * sizeof(*addresses));
+	struct sn_symbol_location *locations = malloc((function->count + 1) * sizeof(*locations));
+	const char *last = NULL, *kept = NULL, *last_name = NULL, *kept_name = NULL;
+	int result = addresses && locations ? 0 : SN_ERR_MEMORY;
+	for (size_t i = 0; !result && i < function->count; i++)
+		addresses[i] = function->instructions[i].address;
+	if (!result)
+		result = sn_symbolizer_lookup(annotating->symbolizer, annotating->module, addresses,
+					      function->count, locations);
+	for (size_t i = 0; !result && i < function->count; i++) {
+		const struct sn_symbol_location *location = &locations[i];
+		const struct sn_symbol_frame *frame = &location->frames[location->depth - 1];
+		if (!frame->file || !frame->line)
+			continue;
+		if (!last || strcmp(last, frame->file) != 0)
+			kept = sn_arena_text(texts, frame->file);
+		last = frame->file;
+		function->instructions[i].file = kept;
+		function->instructions[i].line = frame->line;
+		result = kept ? 0 : SN_ERR_MEMORY;
+		if (location->depth < 2 || !frame->name)
+			continue;
+		if (!last_name || strcmp(last_name, frame->name) != 0)
+			kept_name = sn_arena_text(texts, frame->name);
+		last_name = frame->name;
+		function->instructions[i].inlined = kept_name;
+		result = kept_name ? result : SN_ERR_MEMORY;
+	}
+	free(addresses);
+	free(locations);
+	return result;
+}
+
+static void add_samples(const struct annotating *annotating,
+			struct sn_annotated_function *function, uint32_t number,
+			const struct place *places, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t at = sn_code_function_at(annotating->code, places[i].offset);
+		size_t instruction = find_instruction(function, places[i].offset);
+		if (at == SN_CODE_NONE || instruction == function->count ||
+		    sn_flow_owner(annotating->code, at) != number)
+			continue;
+		function->instructions[instruction].value += places[i].value;
+		function->instructions[instruction].samples += places[i].samples;
+	}
+}
+
+static int add_function(struct annotating *annotating, const struct share *share,
+			const struct place *places, size_t count)
+{
+	struct sn_annotation *annotation = annotating->annotation;
+	struct sn_annotated_function function = {.value = share->value, .samples = share->samples};
+	function.start = annotating->code->functions[share->function].start;
+	int result = describe(annotating, &function);
+	if (result || !is_asked_for(annotating, &function, share->function))
+		return result;
+	result = decode(annotating, &function, share->function);
+	result = result ? result : find_lines(annotating, &function);
+	if (!result) {
+		add_samples(annotating, &function, share->function, places, count);
+		result = sn_vec_push(&annotation->functions, &annotation->function_capacity,
+				     &annotation->function_count, function);
+	}
+	if (result)
+		free(function.instructions);
+	return result;
+}
+
+static int annotate_image(struct annotating *annotating, const struct place *places, size_t count)
+{
+	const struct sonde_db *db = annotating->request->db;
+	const struct sonde_db_module *module = sonde_db_module(db, places->module);
+	struct share *shares = NULL;
+	const char *why = NULL;
+	size_t share_count = 0;
+	double value = 0;
+	uint32_t limit = annotating->request->limit;
+	annotating->path = sonde_db_string(db, module->path);
+	if (!fits(annotating->request->image, annotating->path))
+		return 0;
+	annotating->annotation->has_image = true;
+	int result = open_file(annotating, module, &why);
+	for (size_t i = 0; i < count; i++)
+		value += places[i].value;
+	if (!result && why)
+		result = note_gap(annotating, why, value);
+	annotating->annotation->is_read |= !result && !why;
+	if (!result && !why)
+		result = share_out(annotating, places, count, &shares, &share_count);
+	for (size_t i = 0; !result && i < share_count; i++) {
+		if (shares[i].function == SN_CODE_NONE)
+			result = note_gap(annotating, "code outside of functions", shares[i].value);
+		else if (!limit || i < limit || annotating->request->function)
+			result = add_function(annotating, &shares[i], places, count);
+		else
+			annotating->annotation->not_shown += shares[i].value;
+	}
+	if (share_count > limit && limit && !annotating->request->function)
+		annotating->annotation->left_out += share_count - limit;
+	free(shares);
+	close_image(annotating);
+	return result;
+}
+
+SN_SORT_BY(sort_functions, struct sn_annotated_function, const void *,
+	   SN_ORDER(b->value, a->value) ?: SN_ORDER(a->start, b->start));
+SN_SORT_BY(sort_gaps, struct sn_annotate_gap, const void *, SN_ORDER(b->value, a->value));
+
+/* Of all images the most expensive functions alone. */
+static void cut(struct sn_annotation *annotation, uint32_t limit)
+{
+	sort_functions(annotation->functions, annotation->function_count, NULL);
+	sort_gaps(annotation->gaps, annotation->gap_count, NULL);
+	while (limit && annotation->function_count > limit) {
+		struct sn_annotated_function *last =
+		    &annotation->functions[--annotation->function_count];
+		annotation->not_shown += last->value;
+		annotation->left_out++;
+		free(last->instructions);
+	}
+}
+
+int sn_annotate(struct sn_annotation *annotation, const struct sn_annotate_request *request,
+		struct sn_error *error)
+{
+	struct annotating annotating = {.annotation = annotation, .request = request};
+	*annotation = (struct sn_annotation){0};
+	int result = collect(&annotating);
+	for (size_t first = 0, end; !result && first < annotating.place_count; first = end) {
+		for (end = first + 1; end < annotating.place_count; end++)
+			if (annotating.places[end].module != annotating.places[first].module)
+				break;
+		result = annotate_image(&annotating, annotating.places + first, end - first);
+	}
+	if (!result)
+		cut(annotation, request->limit);
+	close_image(&annotating);
+	free(annotating.places);
+	return sn_fail_code(error, result);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples by instruction: the functions of an image (an executable or shared library) where a database has its values, with all of their instructions, blocks and source
+ * lines. A value of an instruction is that of the samples that found it as the next to be executed.
+ *
+ * The image's file is read where the database says it is, and only if it has the build id that was measured.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "binary/disassemble.h"
+#include "sonde/db.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sn_annotate_request {
+	const struct sonde_db *db;
+	uint32_t metric;
+	const char *image;    /* path or file name, as a pattern of the shell; NULL: any */
+	const char *function; /* name or symbol, as a pattern; NULL: any */
+	uint32_t limit;	      /* functions, the most expensive ones; 0: all that have values */
+	enum sn_syntax syntax;
+	const char *debug_path; /* as in struct sn_symbolizer_options */
+};
+
+struct sn_annotated_instruction {
+	uint64_t address;
+	const char *text; /* "" where it cannot be decoded */
+	const char *file; /* the innermost source line; NULL unknown */
+	uint32_t line;
+	const char *inlined; /* the function that this line is of; NULL: that of the listing */
+	bool begins_block; /* control may come from elsewhere, or the one before goes elsewhere */
+	double value, samples;
+};
+
+struct sn_annotated_function {
+	const char *name;   /* readable; of code without a symbol "image+0x1234" */
+	const char *image;  /* path */
+	const char *file;   /* where it is declared; NULL unknown */
+	uint32_t line;
+	uint64_t start;
+	double value, samples;
+	struct sn_annotated_instruction *instructions; /* by address */
+	size_t count, capacity;
+};
+
+/* Why values of an image are not shown. */
+struct sn_annotate_gap {
+	const char *image;
+	const char *why;
+	double value;
+};
+
+struct sn_annotation {
+	struct sn_arena texts;
+	struct sn_annotated_function *functions; /* the most expensive first */
+	size_t function_count, function_capacity;
+	struct sn_annotate_gap *gaps; /* the largest first */
+	size_t gap_count, gap_capacity;
+	double value;	    /* of the metric in all of the database */
+	double not_shown;   /* of functions that fit but are beyond the limit */
+	size_t left_out;    /* their number */
+	bool has_image;	    /* one that fits has values, */
+	bool is_read;	    /* and its file could be read */
+};
+
+/* 0 or a negative enum sn_err; release it in either case. Where nothing fits it is 0, too, and has_image, is_read and the gaps say why. */
+int sn_annotate(struct sn_annotation *annotation, const struct sn_annotate_request *request,
+		struct sn_error *error);
+void sn_annotation_release(struct sn_annotation *annotation);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sonde annotate`: instructions and source lines with their samples. What they are is in src/annotate, how they look in src/show/annotate. */
+#include "command.h"
+
+#include "show/annotate/annotate_forms.h"
+#include "show/source/source_roots.h"
+#include "show/tree/text.h"
+#include "show/tree/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIMIT_USUAL = 1, LIMIT_MOST = 1000000 };
+enum form { FORM_TEXT, FORM_JSON };
+
+struct request {
+	struct sn_options options;
+	struct sn_annotate_request asked;
+	struct sn_source_roots sources;
+	const char *metric, *path;
+	char *image; /* "IMAGE:FUNCTION", cut in two */
+	int form, syntax;
+	bool is_full, has_limit;
+};
+
+static int parse_limit(void *context, const struct sn_options *options, const char *text)
+{
+	struct request *request = context;
+	double limit;
+	int status = sn_options_number(options, "--limit", text, 0, LIMIT_MOST, &limit);
+	request->has_limit = true;
+	request->asked.limit = (uint32_t)limit;
+	return status;
+}
+
+static bool read_options(struct request *request)
+{
+	const struct sn_option table[] = {
+	    {"metric", .text = &request->metric},
+	    {"limit", .parse = parse_limit, .context = request},
+	    {"full", .flag = &request->is_full},
+	    {"syntax", SN_OPTION_CHOICE(request->syntax, "att", "intel")},
+	    {"source", .parse = sn_sources_parse, .context = &request->sources, .is_path = true},
+	    {"format", SN_OPTION_CHOICE(request->form, "text", "json")},
+	    {0}};
+	if (!sn_options_read(&request->options, table))
+		return false;
+	request->asked.syntax = (enum sn_syntax)request->syntax;
+	return true;
+}
+
+/* DATABASE [IMAGE[:FUNCTION]]; a function's name may have colons, a file's name has none before one in most. */
+static int read_operands(struct request *request)
+{
+	const struct sn_options *options = &request->options;
+	if (optind >= options->argc)
+		return sn_command_misuse(options->command, "missing database");
+	request->path = options->argv[optind];
+	if (optind + 2 < options->argc)
+		return sn_command_misuse(options->command, "one image only: '%s' is too much",
+					 options->argv[optind + 2]);
+	if (optind + 1 == options->argc)
+		return 0;
+	request->image = strdup(options->argv[optind + 1]);
+	if (!request->image)
+		return sn_command_fail("out of memory");
+	char *colon = strchr(request->image, ':');
+	if (colon) {
+		*colon = 0;
+		request->asked.function = colon[1] ? colon + 1 : NULL;
+	}
+	request->asked.image = *request->image ? request->image : NULL;
+	return 0;
+}
+
+static int choose_metric(struct request *request)
+{
+	const struct sonde_db *db = request->asked.db;
+	uint32_t usual[SN_COLUMNS_MAX];
+	if (request->metric) {
+		request->asked.metric = sonde_db_metric_by_name(db, request->metric);
+		return request->asked.metric == SONDE_NONE
+			   ? sn_command_fail("'%s' has no metric '%s'", request->path,
+					     request->metric)
+			   : 0;
+	}
+	if (!sn_view_default_metrics(db, usual, SN_COLUMNS_MAX))
+		return sn_command_fail("'%s' holds no measured values", request->path);
+	request->asked.metric = usual[0];
+	return 0;
+}
+
+/* Why nothing can be listed, or 0. */
+static int refuse(const struct request *request, const struct sn_annotation *annotation)
+{
+	const char *image = request->asked.image, *function = request->asked.function;
+	if (annotation->function_count)
+		return 0;
+	if (!annotation->has_image)
+		return image ? sn_command_fail("no image is called '%s', or it has no samples of its "
+					       "own (sonde report %s --by module lists them)",
+					       image, request->path)
+			     : sn_command_fail("'%s' has no samples in machine code", request->path);
+	if (function && annotation->is_read)
+		return sn_command_fail("no function with samples is called '%s'", function);
+	return sn_command_fail("cannot list '%s': %s", annotation->gaps[0].image,
+			       annotation->gaps[0].why);
+}
+
+static int print(struct request *request, const struct sn_annotation *annotation)
+{
+	struct sn_source source;
+	const struct sonde_db *db = request->asked.db;
+	const struct sn_annotate_view view = {db, request->asked.metric, &source, request->is_full};
+	const struct sn_terminal page = {stdout, sn_terminal_width(), sn_terminal_has_color(stdout),
+					 sn_terminal_is_unicode()};
+	int status = refuse(request, annotation);
+	if (status)
+		return status;
+	sn_source_init(&source, db, &request->sources, sn_text_measured_ns(db));
+	if (request->form == FORM_JSON)
+		sn_annotate_json(annotation, &view, stdout);
+	else
+		sn_annotate_text(annotation, &view, &page);
+	sn_source_release(&source);
+	sn_sources_tell_outside(&request->sources);
+	return SN_EXIT_DONE;
+}
+
+static int run(struct request *request, struct sonde_db *db)
+{
+	struct sn_annotation annotation;
+	struct sn_error error = {""};
+	request->asked.db = db;
+	int status = choose_metric(request);
+	if (status)
+		return status;
+	status = sn_annotate(&annotation, &request->asked, &error)
+		     ? sn_command_fail("%s", error.text)
+		     : print(request, &annotation);
+	sn_annotation_release(&annotation);
+	return status;
+}
+
+int sn_command_annotate_run(int argc, char **argv)
+{
+	struct request request = {.options = {&sn_command_annotate, argc, argv},
+				  .asked = {.limit = LIMIT_USUAL}};
+	struct sonde_db *db = NULL;
+	if (!read_options(&request))
+		return request.options.status;
+	int status = read_operands(&request);
+	if (!request.has_limit && request.asked.function)
+		request.asked.limit = 0;
+	sn_sources_add_usual(&request.sources);
+	status = status ? status : sn_command_open(request.path, &db);
+	if (!status)
+		status = sn_command_close(db, run(&request, db));
+	sn_source_roots_release(&request.sources);
+	free(request.image);
+	return status;
+}

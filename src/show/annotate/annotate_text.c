@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A listing: source lines, and below each the instructions that the compiler made of it, with their samples. */
+#include "annotate_forms.h"
+
+#include "base/utf8.h"
+#include "show/number.h"
+#include "show/tree/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	NEAR = 6,	/* instructions beside one with samples that are shown as well */
+	TEXT_COLUMN = 31, /* where instructions and source begin */
+	HOT_PERCENT = 5,  /* that stands out */
+};
+
+static const char *unit_of(const struct sn_annotate_view *view)
+{
+	return sonde_db_string(view->db, sonde_db_metric(view->db, view->metric)->unit);
+}
+
+static void print_clean(const struct sn_terminal *page, const char *text, int room)
+{
+	char clean[1024];
+	sn_utf8_clean(text, clean, sizeof(clean));
+	if (room > 8)
+		sn_utf8_elide(clean, (size_t)room);
+	fputs(clean, page->out);
+}
+
+static void print_heading(const struct sn_annotation *annotation,
+			  const struct sn_annotated_function *function,
+			  const struct sn_annotate_view *view, const struct sn_terminal *page)
+{
+	const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metric);
+	const char *slash = strrchr(function->image, '/');
+	const char *dot = page->is_unicode ? " \xc2\xb7 " : " | ";
+	sn_text_style(page, SN_BOLD);
+	print_clean(page, function->name, 0);
+	sn_text_style(page, SN_PLAIN);
+	fputs("  [", page->out);
+	print_clean(page, slash ? slash + 1 : function->image, 0);
+	fputs("]", page->out);
+	fprintf(page->out, "%s%s of %s", dot, sn_number_part(function->value, annotation->value).text,
+		sonde_db_string(view->db, metric->name));
+	fprintf(page->out, ", %s, %s sample%s\n", sn_number_text(function->value, unit_of(view)).text,
+		sn_number_counted(function->samples).text, function->samples == 1 ? "" : "s");
+	if (function->file) {
+		print_clean(page, function->file, 0);
+		fprintf(page->out, function->line ? ":%" PRIu32 "\n" : "\n", function->line);
+	}
+}
+
+/* Which instructions are shown: with samples, and near these. NULL: all. */
+static bool *choose(const struct sn_annotated_function *function, bool is_full)
+{
+	bool *shown = is_full ? NULL : calloc(function->count + 1, sizeof(*shown));
+	for (size_t i = 0; shown && i < function->count; i++) {
+		if (!(function->instructions[i].samples > 0))
+			continue;
+		size_t first = i > NEAR ? i - NEAR : 0;
+		for (size_t near = first; near <= i + NEAR && near < function->count; near++)
+			shown[near] = true;
+	}
+	return shown;
+}
+
+static void print_line(const struct sn_annotate_view *view, const struct sn_terminal *page,
+		       const struct sn_annotated_instruction *one)
+{
+	char text[512] = "", place[256];
+	const char *slash = strrchr(one->file, '/');
+	snprintf(place, sizeof(place), "%s:%" PRIu32 "%s%s", slash ? slash + 1 : one->file,
+		 one->line, one->inlined ? " " : "", one->inlined ? one->inlined : "");
+	sn_source_line(view->source, one->file, one->line, text, sizeof(text));
+	sn_text_style(page, SN_DIM);
+	fprintf(page->out, "%*s", TEXT_COLUMN - 2, "");
+	print_clean(page, place, 0);
+	if (*text) {
+		fputs("  ", page->out);
+		print_clean(page, text,
+			    view->is_full ? 0
+					  : page->width - TEXT_COLUMN - (int)sn_utf8_columns(place));
+	}
+	sn_text_style(page, SN_PLAIN);
+	putc('\n', page->out);
+}
+
+static void print_instruction(const struct sn_annotated_function *function,
+			      const struct sn_annotated_instruction *one,
+			      const struct sn_annotate_view *view, const struct sn_terminal *page)
+{
+	bool is_hot = one->value * 100 >= HOT_PERCENT * function->value;
+	if (one->samples > 0) {
+		sn_text_style(page, is_hot ? SN_BOLD : "");
+		fprintf(page->out, "%6s %8s", sn_number_part(one->value, function->value).text,
+			sn_number_counted(one->samples).text);
+	} else {
+		fprintf(page->out, "%15s", "");
+	}
+	fprintf(page->out, "  %10" PRIx64 "  %c ", one->address, one->begins_block ? '>' : ' ');
+	print_clean(page, *one->text ? one->text : "?", view->is_full ? 0 : page->width - TEXT_COLUMN);
+	sn_text_style(page, one->samples > 0 && is_hot ? SN_PLAIN : "");
+	putc('\n', page->out);
+}
+
+static void print_instructions(const struct sn_annotated_function *function,
+			       const struct sn_annotate_view *view, const struct sn_terminal *page)
+{
+	bool *shown = choose(function, view->is_full);
+	size_t skipped = 0;
+	const char *file = NULL;
+	uint32_t line = 0;
+	sn_text_styled(page, SN_BOLD, "  self%%  samples     address    instruction\n");
+	for (size_t i = 0; i < function->count; i++) {
+		const struct sn_annotated_instruction *one = &function->instructions[i];
+		if (shown && !shown[i]) {
+			skipped++;
+			continue;
+		}
+		if (skipped)
+			fprintf(page->out, "%*s... %zu more\n", TEXT_COLUMN - 2, "", skipped);
+		if (one->file && (skipped || one->line != line || !file || strcmp(file, one->file)))
+			print_line(view, page, one);
+		file = one->file;
+		line = one->line;
+		skipped = 0;
+		print_instruction(function, one, view, page);
+	}
+	if (skipped)
+		fprintf(page->out, "%*s... %zu more\n", TEXT_COLUMN - 2, "", skipped);
+	free(shown);
+}
+
+#define LEAST_GAP 0.001 /* of all; less is not worth a line */
+
+static void print_gaps(const struct sn_annotation *annotation, const struct sn_terminal *page)
+{
+	enum { SHOWN = 4 };
+	for (size_t i = 0; i < annotation->gap_count && i < SHOWN; i++) {
+		const struct sn_annotate_gap *gap = &annotation->gaps[i];
+		if (gap->value < LEAST_GAP * annotation->value)
+			break;
+		fputs("Not shown: ", page->out);
+		print_clean(page, gap->image, 0);
+		fprintf(page->out, ", %s: %s.\n", sn_number_part(gap->value, annotation->value).text,
+			gap->why);
+	}
+	if (annotation->left_out)
+		fprintf(page->out, "%s more function%s with %s (--limit)\n",
+			sn_number_counted((double)annotation->left_out).text,
+			annotation->left_out == 1 ? "" : "s",
+			sn_number_part(annotation->not_shown, annotation->value).text);
+}
+
+void sn_annotate_text(const struct sn_annotation *annotation, const struct sn_annotate_view *view,
+		      const struct sn_terminal *page)
+{
+	for (size_t i = 0; i < annotation->function_count; i++) {
+		print_heading(annotation, &annotation->functions[i], view, page);
+		print_instructions(&annotation->functions[i], view, page);
+		putc('\n', page->out);
+	}
+	print_gaps(annotation, page);
+}
