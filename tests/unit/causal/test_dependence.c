@@ -37,7 +37,7 @@ static double *simulate(uint64_t seed)
 	const struct sn_clusters stretches = {
 	    .of = of, .count = STRETCHES, .kind = SN_CLUSTERS_STRETCHES};
 	struct sn_random random;
-	double slow = 0, other = 0, third = 0, *dependence;
+	double slow = 0, other = 0, third = 0, *dependence = NULL;
 	sn_random_begin(&random, seed, 0);
 	for (uint32_t row = 0; row < ROWS; row++) {
 		of[row] = row / EACH;
@@ -74,8 +74,43 @@ static void test_pairs(void **state)
 	}
 }
 
+/* Of 400 settings, ten times each: two columns that these determine say as much as 400 rows, whatever clusters are put together to be summed. What is known before stays if it
+ * is more. */
+static void test_repeats(void **state)
+{
+	enum { SETTINGS = 400, TIMES = 10, ALL = SETTINGS * TIMES };
+	static double values[2][ALL];
+	static uint32_t of[ALL];
+	const struct sn_clusters repeats = {
+	    .of = of, .count = SETTINGS, .kind = SN_CLUSTERS_REPEATS};
+	struct sn_random random;
+	double sum = 0;
+	(void)state;
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		double *dependence = NULL, own[2] = {0};
+		sn_random_begin(&random, seed, 0);
+		for (uint32_t row = 0; row < ALL; row++) {
+			of[row] = row / TIMES;
+			for (int column = 0; column < 2; column++) {
+				own[column] = row % TIMES ? own[column] : normal(&random);
+				values[column][row] = own[column];
+			}
+		}
+		for (int column = 0; column < 2; column++)
+			assert_true(sn_standardize(values[column], ALL));
+		assert_int_equal(sn_dependence(&repeats, values[0], 2, ALL, &dependence), 0);
+		sum += dependence[1];
+		dependence[1] = dependence[2] = 1000;
+		assert_int_equal(sn_dependence(&repeats, values[0], 2, ALL, &dependence), 0);
+		assert_true(dependence[1] == 1000 && dependence[2] == 1000);
+		free(dependence);
+	}
+	assert_true(sum / 10 > 8 && sum / 10 < 12.5);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pairs)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pairs),
+					   cmocka_unit_test(test_repeats)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
