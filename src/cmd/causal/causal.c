@@ -4,10 +4,12 @@
 #include "show/causal/causal_answer.h"
 #include "show/label.h"
 
+#include <math.h>
+
 enum { JOBS_MAX = 256, DEFAULT_LIMIT = 20 };
 
 struct request {
-	const char *target, *cluster, *html;
+	const char *target, *cluster, *stretch, *html;
 	struct sn_causal_asked asked;
 	size_t limit;
 	int form; /* 0 text, 1 JSON */
@@ -18,6 +20,7 @@ static bool read_options(struct request *request, struct sn_options *options)
 	const struct sn_option table[] = {
 	    {"target", .text = &request->target},
 	    {"cluster", .text = &request->cluster},
+	    {"stretch", .text = &request->stretch},
 	    SN_CAUSAL_ASKED(request->asked),
 	    {"jobs", 'j', SN_OPTION_WHOLE(request->asked.options.threads, 1, JOBS_MAX)},
 	    {"limit", SN_OPTION_WHOLE(request->limit, 0, 1e9)},
@@ -65,6 +68,29 @@ static int draw(const struct request *request, const struct sn_causal *causal,
 	return result;
 }
 
+/* Rows of no stretch are not compared. 0 or a negative enum sn_err. */
+static int keep_stretches(struct sn_causal_table *table, const char *name, struct sn_error *error)
+{
+	uint32_t number = sn_causal_table_find(table, name);
+	if (number == UINT32_MAX)
+		return sn_fail(error, SN_ERR_ARGUMENT, "there is no column '%s'", name);
+	size_t kept = 0;
+	for (size_t row = 0; row < table->row_count; row++) {
+		if (isnan(table->columns[number].values[row]))
+			continue;
+		for (uint32_t column = 0; column < table->column_count; column++)
+			table->columns[column].values[kept] = table->columns[column].values[row];
+		kept++;
+	}
+	table->row_count = kept;
+	for (uint32_t column = 0; column < table->column_count; column++) {
+		table->columns[column].missing = 0;
+		for (size_t row = 0; row < kept; row++)
+			table->columns[column].missing += isnan(table->columns[column].values[row]);
+	}
+	return 0;
+}
+
 static int find(const struct request *request, struct answer *answer, const char *path,
 		struct sn_error *error)
 {
@@ -73,9 +99,13 @@ static int find(const struct request *request, struct answer *answer, const char
 					     {asked->tiers.items, asked->tiers.count},
 					     {asked->forbidden.items, asked->forbidden.count},
 					     {asked->required.items, asked->required.count},
-					     request->cluster};
+					     request->stretch ? request->stretch
+							      : request->cluster};
 	int result = sn_causal_table_read(&answer->table, path, error);
+	if (!result && request->stretch)
+		result = keep_stretches(&answer->table, request->stretch, error);
 	result = result ? result : sn_prior_read(&answer->prior, &answer->table, &known, error);
+	answer->prior.are_stretches = request->stretch;
 	result =
 	    result ? result : sn_causal(&answer->causal, &answer->prior, asked->options, error);
 	if (!result)
@@ -109,6 +139,9 @@ int sn_command_causal_run(int argc, char **argv)
 	const char *path = sn_options_operand(&options, "table");
 	if (!path)
 		return SN_EXIT_USAGE;
+	if (request.stretch && request.cluster)
+		return sn_command_misuse(&sn_command_causal,
+					 "--stretch and --cluster both say what is drawn together");
 	sn_progress_show(false);
 	int result = find(&request, &answer, path, &error);
 	sn_progress_end();

@@ -33,6 +33,7 @@ struct variability {
 	size_t limit;
 	const char *features, *html; /* files; NULL: none */
 	int target;		     /* enum sn_feature */
+	struct sn_causal_asked asked;
 };
 
 static int parse_bin(void *context, const struct sn_options *options, const char *text)
@@ -151,20 +152,29 @@ struct answer {
 	struct sn_page page, why; /* how kernels vary; what that depends on */
 };
 
-static int find(const struct variability *all, struct answer *answer, struct sn_error *error)
+static int find_causes(const struct variability *all, struct answer *answer, struct sn_error *error)
 {
-	int result = sn_variability(&all->request, &answer->result, error);
-	if (!result)
-		result = sn_variability_causes(&answer->causes, &answer->result.features,
-					       (enum sn_feature)all->target, all->request.peers,
-					       all->request.threads, error);
+	struct sn_causal_asked asked = all->asked;
+	asked.options.threads = all->request.threads;
+	asked.options.peers = all->request.peers;
+	int result = sn_variability_causes(&answer->causes, &answer->result.features,
+					   (enum sn_feature)all->target, &asked, error);
 	/* the first of many ranks tells it */
 	if (result || sn_comm_rank())
 		return result;
+	result = sn_variability_causes_ask(&answer->causes, &asked, &answer->why, error);
+	if (!result)
+		sn_variability_causes_show(&answer->causes, &answer->why);
+	return !result && answer->why.has_failed ? sn_fail_memory(error) : result;
+}
+
+static int show(const struct variability *all, struct answer *answer, struct sn_error *error)
+{
+	if (sn_comm_rank())
+		return 0;
 	sn_variability_sentences(&answer->result, &answer->page);
 	sn_variability_tables(&answer->result, all->request.top, &answer->page);
-	sn_variability_causes_show(&answer->causes, &answer->why);
-	return answer->page.has_failed || answer->why.has_failed ? sn_fail_memory(error) : 0;
+	return answer->page.has_failed ? sn_fail_memory(error) : 0;
 }
 
 static void put_json(const struct variability *all, const struct answer *answer, FILE *out)
@@ -229,14 +239,33 @@ static int write_page(const struct variability *all, const struct answer *answer
 	return result;
 }
 
+static int draw(const struct variability *all, const struct answer *answer, const char *path,
+		struct sn_error *error)
+{
+	const struct sn_causal_asked *asked = &all->asked;
+	struct sn_causal_picture picture;
+	if (!asked->svg && !asked->dot)
+		return 0;
+	if (!answer->causes.is_known)
+		return sn_variability_causes_refuse(&answer->causes, asked->svg ? "--svg" : "--dot",
+						    error);
+	int result = sn_fail_code(
+	    error, sn_causal_picture_init(&picture, &answer->causes.causal, sn_label_base(path)));
+	result = result ? result : sn_causal_asked_draw(asked, &picture.drawing, error);
+	sn_causal_picture_release(&picture);
+	return result;
+}
+
 /* 0, or the exit status after having said why. */
 static int write_files(const struct variability *all, const struct answer *answer, const char *path)
 {
 	struct sn_error error = {""};
-	struct sn_feature_file file = {&answer->result.features, (enum sn_feature)all->target};
+	struct sn_feature_file file = {&answer->result.features, &answer->causes};
 	int result = all->features
 			 ? sn_command_write_file(all->features, sn_variability_csv, &file, &error)
 			 : 0;
+	if (!result)
+		result = draw(all, answer, path, &error);
 	if (!result && all->html)
 		result = write_page(all, answer, path, &error);
 	return result ? sn_command_fail("%s", error.text) : SN_EXIT_DONE;
@@ -252,13 +281,24 @@ static int say_failure(const struct variability *all, const char *path, int fail
 	return sn_command_fail("cannot read '%s': %s", path, error->text);
 }
 
+static int find(const struct variability *all, struct answer *answer, const char *path)
+{
+	struct sn_error error = {""};
+	int failed = sn_variability(&all->request, &answer->result, &error);
+	if (failed) {
+		sn_progress_end();
+		return say_failure(all, path, failed, &error);
+	}
+	failed = show(all, answer, &error);
+	failed = failed ? failed : find_causes(all, answer, &error);
+	sn_progress_end();
+	return failed ? sn_command_fail("%s", error.text) : SN_EXIT_DONE;
+}
+
 static int answer(const struct variability *all, const char *path)
 {
 	struct answer answer = {0};
-	struct sn_error error = {""};
-	int failed = find(all, &answer, &error);
-	sn_progress_end();
-	int status = failed ? say_failure(all, path, failed, &error) : SN_EXIT_DONE;
+	int status = find(all, &answer, path);
 	if (!status && !sn_comm_rank())
 		status = write_files(all, &answer, path);
 	if (sn_comm_rank()) {
@@ -282,6 +322,7 @@ static int run_rank(int argc, char **argv)
 	struct variability all = {.options = &options,
 				  .by = SN_BY_CONFIGURATION,
 				  .limit = DEFAULT_LIMIT,
+				  .asked = SN_CAUSAL_ASKED_USUAL,
 				  .request.top = DEFAULT_TOP,
 				  .target = SN_FEATURES};
 	struct sn_variability_request *request = &all.request;
@@ -294,6 +335,7 @@ static int run_rank(int argc, char **argv)
 	    {"target", .choice = &all.target, .choices = targets},
 	    {"features", .text = &all.features, .is_path = true},
 	    {"html", .text = &all.html, .is_path = true},
+	    SN_CAUSAL_ASKED(all.asked),
 	    {"sample", SN_OPTION_WHOLE(request->sample, 1, 1e9)},
 	    {"where", .texts = &all.where, .most = WHERE_MOST},
 	    {"format", SN_OPTION_CHOICE(all.form, "text", "json")},

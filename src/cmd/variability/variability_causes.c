@@ -6,15 +6,12 @@
 #include "base/sort_by.h"
 #include "causal/columns/value_order.h"
 #include "show/causal/causal_answer.h"
-#include "show/causal/causal_picture.h"
 
 #include <math.h>
 
 /* Categories of a column that are told apart; the rest is one. */
 #define LEVELS_KEPT 12u
 
-/* The column of the stretch of time that a launch is of. */
-#define STRETCH		"stretch"
 /* Stretches of fewer rows would be too few, or too short to hold what neighbours have in common. */
 #define STRETCHED_LEAST 400u
 
@@ -22,36 +19,57 @@
 
 SN_SORT_BY(sort_levels, uint32_t, const size_t *, SN_ORDER(of[*b], of[*a]) ?: SN_ORDER(*a, *b));
 
-/* The most frequent levels keep their names, in that order; the rest becomes "(other)". */
+/* The numbers of what stays: levels in the order of their first rows, as in a file. */
+struct kept_levels {
+	uint32_t *numbers; /* of each level; LEVEL_UNSEEN */
+	uint32_t count, other;
+};
+
+#define LEVEL_UNSEEN UINT32_MAX
+
+static void keep_level(struct kept_levels *kept, struct sn_causal_column *column, double *value,
+		       const char *const *names, bool is_frequent)
+{
+	uint32_t *number = is_frequent ? &kept->numbers[(size_t)*value] : &kept->other;
+	if (*number == LEVEL_UNSEEN) {
+		*number = kept->count++;
+		column->level_names[*number] =
+		    is_frequent ? names[(size_t)*value] : SN_OTHER_CATEGORIES;
+	}
+	*value = *number;
+}
+
+/* The most frequent levels keep their names; the rest becomes one. */
 static int keep_levels(struct sn_causal_table *table, struct sn_causal_column *column,
 		       const char *const *names, uint32_t levels)
 {
 	size_t *counts = calloc(levels + 1, sizeof(*counts));
 	uint32_t *order = malloc((levels + 1) * sizeof(*order));
-	uint32_t *places = malloc((levels + 1) * sizeof(*places));
-	uint32_t kept = levels > LEVELS_KEPT ? LEVELS_KEPT : levels;
-	column->levels = levels > LEVELS_KEPT ? LEVELS_KEPT + 1 : levels;
-	column->level_names = sn_arena_array(&table->texts, const char *, column->levels);
-	int result = counts && order && places && column->level_names ? 0 : SN_ERR_MEMORY;
-	for (size_t row = 0; !result && row < table->row_count; row++)
+	struct kept_levels kept = {malloc((levels + 1) * sizeof(uint32_t)), 0, LEVEL_UNSEEN};
+	bool *are_frequent = calloc(levels + 1, sizeof(*are_frequent));
+	column->level_names = sn_arena_array(&table->texts, const char *, LEVELS_KEPT + 1);
+	bool has_memory = counts && order && kept.numbers && are_frequent && column->level_names;
+	for (size_t row = 0; has_memory && row < table->row_count; row++)
 		if (!isnan(column->values[row]))
 			counts[(size_t)column->values[row]]++;
-	for (uint32_t level = 0; !result && level < levels; level++)
+	for (uint32_t level = 0; has_memory && level < levels; level++) {
 		order[level] = level;
-	if (!result)
-		sort_levels(order, levels, counts);
-	for (uint32_t place = 0; !result && place < levels; place++) {
-		places[order[place]] = place < kept ? place : kept;
-		column->level_names[places[order[place]]] =
-		    place < kept ? names[order[place]] : "(other)";
+		kept.numbers[level] = LEVEL_UNSEEN;
 	}
-	for (size_t row = 0; !result && row < table->row_count; row++)
+	if (has_memory)
+		sort_levels(order, levels, counts);
+	for (uint32_t place = 0; has_memory && place < levels && place < LEVELS_KEPT; place++)
+		are_frequent[order[place]] = true;
+	for (size_t row = 0; has_memory && row < table->row_count; row++)
 		if (!isnan(column->values[row]))
-			column->values[row] = places[(size_t)column->values[row]];
+			keep_level(&kept, column, &column->values[row], names,
+				   are_frequent[(size_t)column->values[row]]);
+	column->levels = kept.count;
 	free(counts);
 	free(order);
-	free(places);
-	return result;
+	free(kept.numbers);
+	free(are_frequent);
+	return has_memory ? 0 : SN_ERR_MEMORY;
 }
 
 static int add_column(struct sn_causal_table *table, const size_t *rows,
@@ -96,7 +114,7 @@ static int add_stretches(struct sn_causal_table *table, uint32_t start)
 		values[order[place]] = (double)(place * count / rows);
 	if (order && values)
 		table->columns[table->column_count++] =
-		    (struct sn_causal_column){.name = STRETCH, .values = values};
+		    (struct sn_causal_column){.name = SN_STRETCH_COLUMN, .values = values};
 	else
 		free(values);
 	bool has_failed = !order || !values;
@@ -104,10 +122,11 @@ static int add_stretches(struct sn_causal_table *table, uint32_t start)
 	return has_failed ? SN_ERR_MEMORY : 0;
 }
 
-static int make_table(struct sn_causal_table *table, const struct sn_launch_features *features,
-		      enum sn_feature target)
+static int make_table(struct sn_variability_causes *causes,
+		      const struct sn_launch_features *features, enum sn_feature target)
 {
-	size_t *rows = malloc((features->row_count + 1) * sizeof(*rows));
+	struct sn_causal_table *table = &causes->table;
+	size_t *rows = causes->rows = malloc((features->row_count + 1) * sizeof(*rows));
 	table->columns = calloc(features->column_count + 2u, sizeof(*table->columns));
 	int result = rows && table->columns ? 0 : SN_ERR_MEMORY;
 	if (!result)
@@ -116,7 +135,6 @@ static int make_table(struct sn_causal_table *table, const struct sn_launch_feat
 	for (unsigned number = 0; !result && number < features->column_count; number++)
 		if (sn_feature_is_beside((enum sn_feature)number, target))
 			result = add_column(table, rows, &features->columns[number]);
-	free(rows);
 	uint32_t start = sn_causal_table_find(table, sn_feature_name(SN_FEATURE_START));
 	if (!result && start != UINT32_MAX && table->row_count >= STRETCHED_LEAST)
 		result = add_stretches(table, start);
@@ -131,13 +149,27 @@ static bool is_set_outside(const char *name)
 	return false;
 }
 
-static void set_tiers(struct sn_prior *prior)
+static int set_tiers(struct sn_prior *prior, const struct sn_texts *tiers, struct sn_error *error)
 {
+	int result = 0;
+	for (size_t tier = 0; !result && tier < tiers->count; tier++)
+		result = sn_prior_add_tier(prior, tiers->items[tier], error);
+	if (tiers->count)
+		return result;
 	prior->tier_count = 1;
 	for (uint32_t column = 0; column < prior->table->column_count; column++)
 		if (is_set_outside(prior->table->columns[column].name))
 			prior->tiers[column] = 0;
-	sn_prior_finish(prior);
+	return 0;
+}
+
+static int add_pairs(struct sn_prior *prior, const struct sn_texts *pairs, bool are_required,
+		     struct sn_error *error)
+{
+	int result = 0;
+	for (size_t pair = 0; !result && pair < pairs->count; pair++)
+		result = sn_prior_add_pair(prior, pairs->items[pair], are_required, error);
+	return result;
 }
 
 /* The table of rank 0 to all. */
@@ -158,45 +190,69 @@ static int share_table(struct sn_causal_table *table, const struct sn_peers *pee
 	return sn_peers_agree(peers, result, error);
 }
 
-static int make_prior(struct sn_variability_causes *causes, struct sn_error *error)
+static int make_prior(struct sn_variability_causes *causes, const struct sn_causal_asked *asked,
+		      struct sn_error *error)
 {
-	int result =
-	    sn_prior_init(&causes->prior, &causes->table, sn_feature_name(causes->target), error);
-	if (!result && sn_causal_table_find(&causes->table, STRETCH) != UINT32_MAX)
-		result = sn_prior_set_cluster(&causes->prior, STRETCH, error);
-	causes->prior.are_stretches = true;
+	struct sn_prior *prior = &causes->prior;
+	int result = sn_prior_init(prior, &causes->table, sn_feature_name(causes->target), error);
+	if (!result && sn_causal_table_find(&causes->table, SN_STRETCH_COLUMN) != UINT32_MAX)
+		result = sn_prior_set_cluster(prior, SN_STRETCH_COLUMN, error);
+	prior->are_stretches = true;
+	result = result ? result : set_tiers(prior, &asked->tiers, error);
+	result = result ? result : add_pairs(prior, &asked->forbidden, false, error);
+	result = result ? result : add_pairs(prior, &asked->required, true, error);
 	if (!result)
-		set_tiers(&causes->prior);
+		sn_prior_finish(prior);
 	return result;
 }
 
 int sn_variability_causes(struct sn_variability_causes *causes,
 			  const struct sn_launch_features *features, enum sn_feature target,
-			  const struct sn_peers *peers, unsigned threads, struct sn_error *error)
+			  const struct sn_causal_asked *asked, struct sn_error *error)
 {
+	const struct sn_peers *peers = asked->options.peers;
 	*causes = (struct sn_variability_causes){.target = target};
-	int result = peers->rank() ? 0 : make_table(&causes->table, features, target);
+	int result = peers->rank() ? 0 : make_table(causes, features, target);
 	result = sn_peers_agree(peers, sn_fail_code(error, result), error);
 	result = result ? result : share_table(&causes->table, peers, error);
 	if (!result)
-		result = sn_peers_agree(peers, make_prior(causes, error), error);
+		result = sn_peers_agree(peers, make_prior(causes, asked, error), error);
 	if (result)
 		return result;
-	result = sn_causal(&causes->causal, &causes->prior,
-			   (struct sn_discovery_options){.samples = SN_CAUSAL_SAMPLES,
-							 .seed = SN_CAUSAL_SEED,
-							 .threads = threads,
-							 .peers = peers},
-			   &causes->why);
+	result = sn_causal(&causes->causal, &causes->prior, asked->options, &causes->why);
 	causes->is_known = !result;
-	return result == SN_ERR_MEMORY ? sn_fail_again(error, result, &causes->why) : 0;
+	/* what is required may contradict itself */
+	bool is_failure = result == SN_ERR_MEMORY || (result && asked->required.count);
+	return is_failure ? sn_fail_again(error, result, &causes->why) : 0;
 }
 
 void sn_variability_causes_release(struct sn_variability_causes *causes)
 {
+	sn_causal_settings_release(&causes->settings);
 	sn_causal_release(&causes->causal);
+	free(causes->rows);
 	sn_prior_release(&causes->prior);
 	sn_causal_table_release(&causes->table);
+}
+
+/* ---- what is asked of the graph ---- */
+
+int sn_variability_causes_refuse(const struct sn_variability_causes *causes, const char *option,
+				 struct sn_error *error)
+{
+	return sn_fail(error, SN_ERR_ARGUMENT, "there is no graph for '%s': %s", option,
+		       causes->why.text);
+}
+
+int sn_variability_causes_ask(struct sn_variability_causes *causes,
+			      const struct sn_causal_asked *asked, struct sn_page *page,
+			      struct sn_error *error)
+{
+	if (!causes->is_known)
+		return asked->settings.count ? sn_variability_causes_refuse(causes, "--do", error)
+					     : 0;
+	return sn_causal_ask(asked, &causes->causal, &causes->prior, &causes->settings, page,
+			     error);
 }
 
 /* ---- what is told ---- */
@@ -231,6 +287,8 @@ void sn_variability_causes_json(const struct sn_variability_causes *causes,
 	sn_json_end(json, ']');
 	if (causes->is_known) {
 		sn_causal_json(&causes->causal, json);
+		sn_causal_do_json(&causes->causal, causes->settings.items, causes->settings.count,
+				  json);
 	} else {
 		for (int list = 0; list < 3; list++) {
 			sn_json_open(json,
