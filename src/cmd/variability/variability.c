@@ -213,7 +213,7 @@ static void print_text(const struct variability *all, const struct answer *answe
 	if (all->features)
 		printf("%s: %s of them, to explain %s\n", all->features,
 		       sn_number_counted((double)result->features.row_count).text,
-		       sn_feature_name((enum sn_feature)all->target));
+		       sn_variability_target_name((enum sn_feature)all->target));
 	print_page(all, &answer->page);
 	print_page(all, &answer->why);
 	if (all->html)

@@ -132,6 +132,8 @@ static int make_table(struct sn_variability_causes *causes,
 	if (!result)
 		table->row_count =
 		    choose_rows(&features->columns[target], features->row_count, rows);
+	if (!result && sn_feature_is_of_differences(target))
+		causes->single_count = features->columns[target].missing;
 	for (unsigned number = 0; !result && number < features->column_count; number++)
 		if (sn_feature_is_beside((enum sn_feature)number, target))
 			result = add_column(table, rows, &features->columns[number]);
@@ -257,7 +259,13 @@ int sn_variability_causes_ask(struct sn_variability_causes *causes,
 
 /* ---- what is told ---- */
 
-void sn_variability_causes_show(const struct sn_variability_causes *causes, struct sn_page *page)
+const char *sn_variability_target_name(enum sn_feature target)
+{
+	return target == SN_FEATURE_PERF_VARIATION ? "perf_variation (kernel_variability)"
+						   : sn_feature_name(target);
+}
+
+const char *sn_variability_target_meaning(enum sn_feature target)
 {
 	static const char *const meanings[SN_FEATURES] = {
 	    [SN_FEATURE_PERF_VARIATION] = "|duration - mean of its kernel and configuration|",
@@ -267,10 +275,30 @@ void sn_variability_causes_show(const struct sn_variability_causes *causes, stru
 	    [SN_FEATURE_LOG_SQUARED_RESIDUAL] =
 		"the logarithm of the squared difference from its configuration's mean logarithm",
 	    [SN_FEATURE_EXPOSED_COPY] = "the linked copy's time beside no kernel"};
-	if (meanings[causes->target])
-		sn_page_sentence(page, "To be explained is %s: %s, of %zu launches.",
-				 sn_feature_name(causes->target), meanings[causes->target],
-				 causes->table.row_count);
+	return meanings[target];
+}
+
+static const char *launches(size_t count)
+{
+	return count == 1 ? "launch" : "launches";
+}
+
+void sn_variability_causes_show(const struct sn_variability_causes *causes, struct sn_page *page)
+{
+	const char *meaning = sn_variability_target_meaning(causes->target);
+	size_t rows = causes->table.row_count, single = causes->single_count;
+	if (meaning)
+		sn_page_sentence(page, "To be explained is %s: %s, of %zu %s.",
+				 sn_variability_target_name(causes->target), meaning, rows,
+				 launches(rows));
+	if (single)
+		sn_page_sentence(page,
+				 "%zu %s left out, as nothing else has %s kernel and "
+				 "configuration: %s.",
+				 single, single == 1 ? "launch is" : "launches are",
+				 single == 1 ? "its" : "their",
+				 single == 1 ? "it cannot differ from its own mean"
+					     : "they cannot differ from their own mean");
 	if (causes->is_known)
 		sn_causal_show(&causes->causal, page);
 	else

@@ -11,6 +11,7 @@
 struct sn_variability_causes {
 	enum sn_feature target;
 	struct sn_causal_table table;
+	size_t single_count; /* launches left out, as their configuration has no other one */
 	size_t
 	    *rows; /* of the features, of each row of the table; owned, and rank 0 alone has it */
 	struct sn_prior prior;
@@ -41,6 +42,9 @@ int sn_variability_causes_ask(struct sn_variability_causes *causes,
 int sn_variability_causes_refuse(const struct sn_variability_causes *causes, const char *option,
 				 struct sn_error *error);
 
+/* What the target is, in words: "perf_variation (kernel_variability)", "|duration - ...|". */
+const char *sn_variability_target_name(enum sn_feature target);
+const char *sn_variability_target_meaning(enum sn_feature target);
 /* Sentences, of which the first says what was to be explained, and tables. */
 void sn_variability_causes_show(const struct sn_variability_causes *causes, struct sn_page *page);
 /* With the page's sentences the member "graph" of an open object, as docs/format/causal.md has it; without anything but "why" where nothing could be compared. */

@@ -2,6 +2,8 @@
 /* The results as JSON: times in nanoseconds, differences in percent. */
 #include "variability_json.h"
 
+#include "variability_causes.h"
+
 #include "format/database/statistics.h"
 #include "show/variability/variability_page.h"
 
@@ -223,6 +225,7 @@ static void put_features(const struct sn_variability *result, enum sn_feature ta
 	const struct sn_launch_features *features = &result->features;
 	sn_json_open(json, "features", '{');
 	sn_json_put_text(json, "target", sn_feature_name(target));
+	sn_json_put_text(json, "target_meaning", sn_variability_target_meaning(target));
 	sn_json_put_unsigned(json, "rows", features->row_count);
 	sn_json_put_unsigned(json, "of_launches", features->launch_count);
 	sn_json_open(json, "targets", '[');
