@@ -151,7 +151,8 @@ static bool is_set_outside(const char *name)
 	return false;
 }
 
-static int set_tiers(struct sn_prior *prior, const struct sn_texts *tiers, struct sn_error *error)
+static int set_tiers(struct sn_prior *prior, const struct sn_texts *tiers,
+		     bool (*is_outside)(const char *name), struct sn_error *error)
 {
 	int result = 0;
 	for (size_t tier = 0; !result && tier < tiers->count; tier++)
@@ -160,7 +161,7 @@ static int set_tiers(struct sn_prior *prior, const struct sn_texts *tiers, struc
 		return result;
 	prior->tier_count = 1;
 	for (uint32_t column = 0; column < prior->table->column_count; column++)
-		if (is_set_outside(prior->table->columns[column].name))
+		if (is_outside(prior->table->columns[column].name))
 			prior->tiers[column] = 0;
 	return 0;
 }
@@ -193,14 +194,14 @@ static int share_table(struct sn_causal_table *table, const struct sn_peers *pee
 }
 
 static int make_prior(struct sn_variability_causes *causes, const struct sn_causal_asked *asked,
-		      struct sn_error *error)
+		      bool (*is_outside)(const char *name), struct sn_error *error)
 {
 	struct sn_prior *prior = &causes->prior;
-	int result = sn_prior_init(prior, &causes->table, sn_feature_name(causes->target), error);
+	int result = sn_prior_init(prior, &causes->table, causes->target, error);
 	if (!result && sn_causal_table_find(&causes->table, SN_STRETCH_COLUMN) != UINT32_MAX)
 		result = sn_prior_set_cluster(prior, SN_STRETCH_COLUMN, error);
 	prior->are_stretches = true;
-	result = result ? result : set_tiers(prior, &asked->tiers, error);
+	result = result ? result : set_tiers(prior, &asked->tiers, is_outside, error);
 	result = result ? result : add_pairs(prior, &asked->forbidden, false, error);
 	result = result ? result : add_pairs(prior, &asked->required, true, error);
 	if (!result)
@@ -208,24 +209,60 @@ static int make_prior(struct sn_variability_causes *causes, const struct sn_caus
 	return result;
 }
 
-int sn_variability_causes(struct sn_variability_causes *causes,
-			  const struct sn_launch_features *features, enum sn_feature target,
-			  const struct sn_causal_asked *asked, struct sn_error *error)
+/* Of the table that rank 0 has made, which has failed or not. */
+static int search(struct sn_variability_causes *causes, int made,
+		  const struct sn_causal_asked *asked, bool (*is_outside)(const char *name),
+		  struct sn_error *error)
 {
 	const struct sn_peers *peers = asked->options.peers;
-	*causes = (struct sn_variability_causes){.target = target};
-	int result = peers->rank() ? 0 : make_table(causes, features, target);
-	result = sn_peers_agree(peers, sn_fail_code(error, result), error);
+	int result = sn_peers_agree(peers, sn_fail_code(error, made), error);
 	result = result ? result : share_table(&causes->table, peers, error);
 	if (!result)
-		result = sn_peers_agree(peers, make_prior(causes, asked, error), error);
+		result = sn_peers_agree(peers, make_prior(causes, asked, is_outside, error), error);
 	if (result)
 		return result;
+	if (!causes->table.row_count) {
+		sn_fail(&causes->why, SN_ERR_ARGUMENT, "no launch has a value of '%s'",
+			causes->target);
+		return 0;
+	}
 	result = sn_causal(&causes->causal, &causes->prior, asked->options, &causes->why);
 	causes->is_known = !result;
 	/* what is required may contradict itself */
 	bool is_failure = result == SN_ERR_MEMORY || (result && asked->required.count);
 	return is_failure ? sn_fail_again(error, result, &causes->why) : 0;
+}
+
+int sn_variability_causes(struct sn_variability_causes *causes,
+			  const struct sn_launch_features *features, enum sn_feature target,
+			  const struct sn_causal_asked *asked, struct sn_error *error)
+{
+	*causes = (struct sn_variability_causes){.target = sn_feature_name(target)};
+	int made = asked->options.peers->rank() ? 0 : make_table(causes, features, target);
+	return search(causes, made, asked, is_set_outside, error);
+}
+
+static int take_table(struct sn_variability_causes *causes, struct sn_counted *counted)
+{
+	struct sn_causal_table *table = &causes->table;
+	int result = sn_counted_take(counted, SN_CAUSES_ROWS, table);
+	uint32_t order = sn_causal_table_find(table, "start_ns");
+	if (order == UINT32_MAX)
+		order = sn_causal_table_find(table, "launch_order");
+	bool is_there = sn_causal_table_find(table, SN_STRETCH_COLUMN) != UINT32_MAX;
+	if (!result && order != UINT32_MAX && !is_there && !table->columns[order].levels &&
+	    !table->columns[order].missing && table->row_count >= STRETCHED_LEAST)
+		result = add_stretches(table, order);
+	return result;
+}
+
+int sn_variability_causes_counted(struct sn_variability_causes *causes, struct sn_counted *counted,
+				  const struct sn_causal_asked *asked, struct sn_error *error)
+{
+	*causes = (struct sn_variability_causes){.target = counted->target_name,
+						 .single_count = counted->single_count};
+	int made = asked->options.peers->rank() ? 0 : take_table(causes, counted);
+	return search(causes, made, asked, sn_counted_is_set_outside, error);
 }
 
 void sn_variability_causes_release(struct sn_variability_causes *causes)
@@ -259,13 +296,14 @@ int sn_variability_causes_ask(struct sn_variability_causes *causes,
 
 /* ---- what is told ---- */
 
-const char *sn_variability_target_name(enum sn_feature target)
+const char *sn_variability_target_name(const char *target)
 {
-	return target == SN_FEATURE_PERF_VARIATION ? "perf_variation (kernel_variability)"
-						   : sn_feature_name(target);
+	return strcmp(target, sn_feature_name(SN_FEATURE_PERF_VARIATION))
+		   ? target
+		   : "perf_variation (kernel_variability)";
 }
 
-const char *sn_variability_target_meaning(enum sn_feature target)
+const char *sn_variability_target_meaning(const char *target)
 {
 	static const char *const meanings[SN_FEATURES] = {
 	    [SN_FEATURE_PERF_VARIATION] = "|duration - mean of its kernel and configuration|",
@@ -275,7 +313,10 @@ const char *sn_variability_target_meaning(enum sn_feature target)
 	    [SN_FEATURE_LOG_SQUARED_RESIDUAL] =
 		"the logarithm of the squared difference from its configuration's mean logarithm",
 	    [SN_FEATURE_EXPOSED_COPY] = "the linked copy's time beside no kernel"};
-	return meanings[target];
+	for (enum sn_feature feature = 0; feature < SN_FEATURES; feature++)
+		if (meanings[feature] && !strcmp(target, sn_feature_name(feature)))
+			return meanings[feature];
+	return NULL;
 }
 
 static const char *launches(size_t count)
@@ -287,10 +328,9 @@ void sn_variability_causes_show(const struct sn_variability_causes *causes, stru
 {
 	const char *meaning = sn_variability_target_meaning(causes->target);
 	size_t rows = causes->table.row_count, single = causes->single_count;
-	if (meaning)
-		sn_page_sentence(page, "To be explained is %s: %s, of %zu %s.",
-				 sn_variability_target_name(causes->target), meaning, rows,
-				 launches(rows));
+	sn_page_sentence(page, "To be explained is %s%s%s, of %zu %s.",
+			 sn_variability_target_name(causes->target), meaning ? ": " : "",
+			 meaning ? meaning : "", rows, launches(rows));
 	if (single)
 		sn_page_sentence(page,
 				 "%zu %s left out, as nothing else has %s kernel and "

@@ -3,13 +3,13 @@
 #pragma once
 
 #include "cmd/causal/causal_asked.h"
-#include "variability/variability.h"
+#include "variability/counted/counted.h"
 
 /* Launches that are compared; of more, every n-th. */
 #define SN_CAUSES_ROWS 20000
 
 struct sn_variability_causes {
-	enum sn_feature target;
+	const char *target; /* a column of the table */
 	struct sn_causal_table table;
 	size_t single_count; /* launches left out, as their configuration has no other one */
 	size_t
@@ -32,6 +32,9 @@ struct sn_variability_causes {
 int sn_variability_causes(struct sn_variability_causes *causes,
 			  const struct sn_launch_features *features, enum sn_feature target,
 			  const struct sn_causal_asked *asked, struct sn_error *error);
+/* The same of tables of counters, whose table is taken. */
+int sn_variability_causes_counted(struct sn_variability_causes *causes, struct sn_counted *counted,
+				  const struct sn_causal_asked *asked, struct sn_error *error);
 void sn_variability_causes_release(struct sn_variability_causes *causes);
 
 /* Finds the answers to --do, each of which the page says first. 0 or a negative enum sn_err. */
@@ -42,9 +45,9 @@ int sn_variability_causes_ask(struct sn_variability_causes *causes,
 int sn_variability_causes_refuse(const struct sn_variability_causes *causes, const char *option,
 				 struct sn_error *error);
 
-/* What the target is, in words: "perf_variation (kernel_variability)", "|duration - ...|". */
-const char *sn_variability_target_name(enum sn_feature target);
-const char *sn_variability_target_meaning(enum sn_feature target);
+/* What the target is, in words: "perf_variation (kernel_variability)", "|duration - ...|"; NULL: a column of the user's own. */
+const char *sn_variability_target_name(const char *target);
+const char *sn_variability_target_meaning(const char *target);
 /* Sentences, of which the first says what was to be explained, and tables. */
 void sn_variability_causes_show(const struct sn_variability_causes *causes, struct sn_page *page);
 /* With the page's sentences the member "graph" of an open object, as docs/format/causal.md has it; without anything but "why" where nothing could be compared. */

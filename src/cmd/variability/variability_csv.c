@@ -95,3 +95,31 @@ int sn_variability_csv(void *context, FILE *out, struct sn_error *error)
 	free(stretches);
 	return 0;
 }
+
+static void put_table_cell(const struct sn_causal_column *column, size_t row, FILE *out)
+{
+	double value = column->values[row];
+	if (column->levels && !isnan(value))
+		sn_csv_text(out, column->level_names[(size_t)value]);
+	else
+		put_number(value, out);
+}
+
+int sn_variability_csv_of_table(void *context, FILE *out, struct sn_error *error)
+{
+	const struct sn_causal_table *table = context;
+	(void)error;
+	for (uint32_t column = 0; column < table->column_count; column++) {
+		fputs(column ? "," : "", out);
+		sn_csv_text(out, table->columns[column].name);
+	}
+	putc('\n', out);
+	for (size_t row = 0; row < table->row_count; row++) {
+		for (uint32_t column = 0; column < table->column_count; column++) {
+			fputs(column ? "," : "", out);
+			put_table_cell(&table->columns[column], row, out);
+		}
+		putc('\n', out);
+	}
+	return 0;
+}

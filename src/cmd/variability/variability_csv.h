@@ -16,3 +16,5 @@ struct sn_feature_file {
 	const struct sn_variability_causes *causes;
 };
 int sn_variability_csv(void *context, FILE *out, struct sn_error *error);
+/* The same of tables of counters: `context` is the struct sn_causal_table that was compared. */
+int sn_variability_csv_of_table(void *context, FILE *out, struct sn_error *error);
