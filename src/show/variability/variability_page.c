@@ -118,11 +118,12 @@ static void show_order(const struct sn_variability *result, const uint32_t *orde
 		       bool has_target, struct sn_sheet *sheet)
 {
 	static const struct sn_column from = {"start_ns", "from", "ns"};
+	/* where lines are short quartiles give way, then the least and the greatest */
 	static const struct sn_column of_durations[] = {
 	    {"count", "launches", "count"}, {"mean_ns", "mean", "ns"},
-	    {"std_ns", "std", "ns"},	    {"min_ns", "least", "ns"},
-	    {"q25", "25%", "ns"},	    {"q50", "median", "ns"},
-	    {"q75", "75%", "ns"},	    {"max_ns", "most", "ns"},
+	    {"std_ns", "std", "ns"},	    {"min_ns", "least", "ns", 1},
+	    {"q25", "25%", "ns", 2},	    {"q50", "median", "ns"},
+	    {"q75", "75%", "ns", 2},	    {"max_ns", "most", "ns", 1},
 	    {"adjusted", "off", "ratio"}};
 	/* of logarithms it is about a ratio */
 	static const struct sn_column of_times[] = {{"target_count", "with it", "count"},
@@ -269,6 +270,14 @@ static void show_differing(const struct sn_variability *result, struct sn_page *
 
 static void show_bins_of(const struct sn_variability *result, size_t top, struct sn_page *page)
 {
+	uint64_t most = 0;
+	for (size_t i = 0; i < result->bin_count; i++)
+		most = result->bins[i].count > most ? result->bins[i].count : most;
+	if (most < 2) {
+		sn_page_sheet(page, "bins", "bins of %s: none has more than one launch",
+			      sn_number_time((double)result->bin_ns).text);
+		return;
+	}
 	show_bins(result, top, page);
 	show_bin_kernels(result, top, page);
 }
