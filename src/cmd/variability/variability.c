@@ -177,23 +177,31 @@ static void print_counts(const struct variability *all, const struct answer *ans
 {
 	const struct sn_variability *result = &answer->result;
 	bool is_one = result->group_count == 1, is_configured = all->by == SN_BY_CONFIGURATION;
-	printf("%s %s", sn_number_counted((double)answer->row_count).text,
-	       answer->row_count == 1 ? "launch" : "launches");
+	char kernels[96] = "", time[96] = "", text[256];
 	if (result->group_count)
-		printf(" of %zu %s%s", result->group_count, is_one ? "kernel" : "kernels",
-		       !is_configured ? ""
-		       : is_one	      ? " and configuration"
-				      : " and configurations");
+		snprintf(kernels, sizeof(kernels), " of %zu %s%s", result->group_count,
+			 is_one ? "kernel" : "kernels",
+			 !is_configured ? ""
+			 : is_one	? " and configuration"
+					: " and configurations");
 	if (result->group_count && !result->is_timeless)
-		printf(" in %s%s", sn_number_time((double)(result->end_ns - result->start_ns)).text,
-		       result->is_aligned ? "; each database from its own first kernel" : "");
-	putchar('\n');
-	size_t rows =
-	    all->inputs.are_tables ? answer->causes.table.row_count : result->features.row_count;
-	if (all->features)
-		printf("%s: %s of them, to explain %s\n", all->features,
-		       sn_number_counted((double)rows).text,
-		       sn_variability_target_name(answer->causes.target));
+		snprintf(time, sizeof(time), " in %s%s",
+			 sn_number_time((double)(result->end_ns - result->start_ns)).text,
+			 result->is_aligned ? "; each database from its own first kernel" : "");
+	snprintf(text, sizeof(text), "%s %s%s%s", sn_number_counted((double)answer->row_count).text,
+		 answer->row_count == 1 ? "launch" : "launches", kernels, time);
+	sn_page_print_sentence(text, sn_terminal_width(), stdout);
+}
+
+static void print_features(const struct variability *all, const struct answer *answer)
+{
+	char text[5000];
+	size_t rows = all->inputs.are_tables ? answer->causes.table.row_count
+					     : answer->result.features.row_count;
+	snprintf(text, sizeof(text), "%s: %s of them, to explain %s", all->features,
+		 sn_number_counted((double)rows).text,
+		 sn_variability_target_name(answer->causes.target));
+	sn_page_print_sentence(text, sn_terminal_width(), stdout);
 }
 
 static void print_text(const struct variability *all, const struct answer *answer)
@@ -201,6 +209,8 @@ static void print_text(const struct variability *all, const struct answer *answe
 	print_sentences(&answer->page);
 	print_sentences(&answer->why);
 	print_counts(all, answer);
+	if (all->features)
+		print_features(all, answer);
 	print_page(all, &answer->page);
 	print_page(all, &answer->why);
 	if (all->html)
@@ -276,6 +286,8 @@ static int say_failure(const struct variability *all, const char *path, int fail
 		return sn_command_fail(all->where.count ? "no kernel of '%s' is selected"
 							: "'%s' has no kernels",
 				       path);
+	if (failed == SN_ERR_ARGUMENT)
+		return sn_command_fail("%s", error->text);
 	return sn_command_fail("cannot read '%s': %s", path, error->text);
 }
 

@@ -12,7 +12,8 @@
 
 /* ---- databases ---- */
 
-static int add_input(struct sn_variability_inputs *inputs, const struct sn_variability_wish *wish, struct sonde_db *db, const char *path)
+static int add_input(struct sn_variability_inputs *inputs, const struct sn_variability_wish *wish,
+		     struct sonde_db *db, const char *path)
 {
 	struct sonde_db_error why = {""};
 	struct sn_error error = {""};
@@ -21,8 +22,7 @@ static int add_input(struct sn_variability_inputs *inputs, const struct sn_varia
 	if (sonde_trace_open(db, &trace, &why))
 		return sn_command_fail("cannot read '%s': %s", path, why.text);
 	struct sn_variability_input input = {.db = db, .trace = trace, .name = sn_label_base(path)};
-	if (sn_query_select(wish->queries, wish->query_count, db,
-			    &contexts, &error) ||
+	if (sn_query_select(wish->queries, wish->query_count, db, &contexts, &error) ||
 	    sn_vec_push(&inputs->items, &inputs->capacity, &inputs->count, input)) {
 		free(contexts);
 		sonde_trace_close(trace);
@@ -35,7 +35,8 @@ static int add_input(struct sn_variability_inputs *inputs, const struct sn_varia
 	return 0;
 }
 
-static int open_one(struct sn_variability_inputs *inputs, const struct sn_variability_wish *wish, const char *const *paths, size_t count)
+static int open_one(struct sn_variability_inputs *inputs, const struct sn_variability_wish *wish,
+		    const char *const *paths, size_t count)
 {
 	struct sonde_db *db;
 	int status = sn_command_open_trace(paths, count, &db);

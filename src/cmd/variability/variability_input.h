@@ -9,7 +9,8 @@
 struct sn_variability_inputs {
 	struct sn_variability_input *items; /* those with events */
 	size_t count, capacity;
-	bool are_tables; /* then `counted` has their rows, whose statistics have no items where there are none */
+	bool
+	    are_tables; /* then `counted` has their rows, whose statistics have no items where there are none */
 	struct sn_counted counted;
 };
 

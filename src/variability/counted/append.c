@@ -15,9 +15,9 @@ struct sn_causal_column *sn_counted_add_column(struct sn_causal_table *table, co
 	if (!columns)
 		return NULL;
 	table->columns = columns;
-	columns[table->column_count] = (struct sn_causal_column){
-	    .name = sn_arena_text(&table->texts, name),
-	    .values = malloc((table->row_count + 1) * sizeof(double))};
+	columns[table->column_count] =
+	    (struct sn_causal_column){.name = sn_arena_text(&table->texts, name),
+				      .values = malloc((table->row_count + 1) * sizeof(double))};
 	if (!columns[table->column_count].values || !columns[table->column_count].name) {
 		free(columns[table->column_count].values);
 		return NULL;
@@ -91,8 +91,9 @@ static int append_column(struct sn_causal_table *table, size_t rows_before,
 	if (!column->unit)
 		column->unit = more->unit ? sn_arena_text(&table->texts, more->unit) : NULL;
 	else if (more->unit && strcmp(column->unit, more->unit) != 0)
-		return sn_fail(error, SN_ERR_ARGUMENT, "column '%s' is in %s in one of the tables, "
-						       "and in %s in another one",
+		return sn_fail(error, SN_ERR_ARGUMENT,
+			       "column '%s' is in %s in one of the tables, "
+			       "and in %s in another one",
 			       column->name, column->unit, more->unit);
 	if (more->levels && !(map = map_levels(table, column, more)))
 		return sn_fail_memory(error);
@@ -134,9 +135,9 @@ int sn_counted_append(struct sn_causal_table *table, const struct sn_causal_tabl
 	for (uint32_t number = 0; !result && number < more->column_count; number++) {
 		const struct sn_causal_column *from = &more->columns[number];
 		uint32_t found = sn_causal_table_find(table, from->name);
-		struct sn_causal_column *column =
-		    found == UINT32_MAX ? sn_counted_add_column(table, from->name)
-					: &table->columns[found];
+		struct sn_causal_column *column = found == UINT32_MAX
+						      ? sn_counted_add_column(table, from->name)
+						      : &table->columns[found];
 		if (!column)
 			return sn_fail_memory(error);
 		for (size_t row = 0; found == UINT32_MAX && row < table->row_count; row++)

@@ -28,14 +28,27 @@ static const struct known sizes[SN_CONFIGURATION_SIZES] = {
 static const struct known kernel = {{"kernelname", "kernel", "name"}};
 static const struct known device = {{"device", "gpuid", "agentid"}};
 static const struct known start = {{"startns"}};
-static const struct known duration = {{"durationns", "gputimedurationsum", "gputimedurationavg",
-				       "gputimedurationmax", "duration"}};
+static const struct known duration = {
+    {"durationns", "gputimedurationsum", "gputimedurationavg", "gputimedurationmax", "duration"}};
 /* Besides these: how a kernel was compiled, and on what it ran. */
-static const char *const others[] = {
-    "place",	   "stream",	 "cc",	   "file",	"registers",
-    "regtrd",	   "vgpr",	 "sgpr",   "archvgpr",	"accumvgpr",
-    "vgprcount",   "sgprcount",	 "scr",	   "archvgprcount", "accumvgprcount",
-    "scratchsize", "scratchperworkitem", "privatesegmentsize"};
+static const char *const others[] = {"place",
+				     "stream",
+				     "cc",
+				     "file",
+				     "registers",
+				     "regtrd",
+				     "vgpr",
+				     "sgpr",
+				     "archvgpr",
+				     "accumvgpr",
+				     "vgprcount",
+				     "sgprcount",
+				     "scr",
+				     "archvgprcount",
+				     "accumvgprcount",
+				     "scratchsize",
+				     "scratchperworkitem",
+				     "privatesegmentsize"};
 
 /* Letters and digits of a name, in lower case; "" of one that is longer than any that is known. */
 static void simplify(const char *name, char simple[32])
@@ -74,8 +87,8 @@ static uint32_t find(const struct sn_causal_table *table, const struct known *kn
 bool sn_counted_is_set_outside(const char *name)
 {
 	char simple[32];
-	bool is_set = is_named(&kernel, name) || is_named(&device, name) ||
-		      sn_text_begins(name, "launch__");
+	bool is_set =
+	    is_named(&kernel, name) || is_named(&device, name) || sn_text_begins(name, "launch__");
 	for (size_t size = 0; size < SN_CONFIGURATION_SIZES; size++)
 		is_set |= is_named(&sizes[size], name);
 	simplify(name, simple);
@@ -126,7 +139,6 @@ uint64_t sn_counted_size(const struct sn_counted *counted, enum sn_launch_size s
 	if (size > SN_LAUNCH_GRID_Z || counted->table.kind != SN_TABLE_ROCPROF ||
 	    value == SN_SIZE_UNKNOWN || !value)
 		return value;
-	uint64_t block =
-	    size_of(counted, size - SN_LAUNCH_GRID_X + SN_LAUNCH_BLOCK_X, row);
+	uint64_t block = size_of(counted, size - SN_LAUNCH_GRID_X + SN_LAUNCH_BLOCK_X, row);
 	return block == SN_SIZE_UNKNOWN || !block ? value : (value - 1) / block + 1;
 }

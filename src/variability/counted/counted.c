@@ -9,12 +9,12 @@
 #include <string.h>
 
 /* Durations as whole numbers, which keep their exact sums (value_counts.h). */
-#define VALUE_MOST   0x1p46
-#define SUM_MOST     0x1p60
+#define VALUE_MOST  0x1p46
+#define SUM_MOST    0x1p60
 /* What is lost of a duration by rounding. */
-#define NEARLY	     1e-9
-#define TICKS_MOST   1e15
-#define TICKS_LEAST  1e-15
+#define NEARLY	    1e-9
+#define TICKS_MOST  1e15
+#define TICKS_LEAST 1e-15
 
 void sn_counted_release(struct sn_counted *counted)
 {
@@ -107,7 +107,7 @@ struct configured {
 	struct mean {
 		size_t count;
 		double sum, log_sum;
-	} *means;
+	} * means;
 	size_t capacity;
 	struct sn_intern keys;
 };
@@ -134,8 +134,8 @@ static int configure(const struct sn_counted *counted, struct configured *all)
 		key.kernel = kernels ? (uint64_t)kernels[row] : 0;
 		for (size_t size = 0; size < SN_CONFIGURATION_SIZES; size++)
 			key.sizes[size] = sn_counted_size(counted, size, row);
-		uint32_t number = sn_intern_item(&all->keys, &key, sizeof(key), &all->means,
-						 &all->capacity, {0});
+		uint32_t number =
+		    sn_intern_item(&all->keys, &key, sizeof(key), &all->means, &all->capacity, {0});
 		if (number == SN_INTERN_NONE)
 			return SN_ERR_MEMORY;
 		all->of[row] = number;
@@ -253,9 +253,7 @@ static void know_duration(struct sn_counted *counted)
 {
 	const struct sn_causal_column *column = &counted->table.columns[counted->duration];
 	bool is_ns = column->unit ? !strcmp(column->unit, "ns") : ends_in_ns(column->name);
-	counted->unit = is_ns		? "ns"
-			: column->unit ? column->unit
-				       : "1";
+	counted->unit = is_ns ? "ns" : column->unit ? column->unit : "1";
 	find_ticks(counted);
 	find_times(counted);
 }

@@ -20,12 +20,13 @@ struct sn_counted {
 	uint32_t kernel, device, start, duration, target;
 	uint32_t sizes[SN_CONFIGURATION_SIZES];
 	const char *target_name; /* the caller's, or the table's */
-	const char *unit; /* of the durations: "ns"; "1": it is not known */
+	const char *unit;	 /* of the durations: "ns"; "1": it is not known */
 	/* Durations times this are whole numbers, if they have statistics at all: none is below 0. */
 	double ticks;
 	bool has_statistics;
 	bool has_times;
-	size_t single_count; /* rows without the target, since their configuration has no other launch */
+	size_t
+	    single_count; /* rows without the target, since their configuration has no other launch */
 };
 
 /* Whether a file is such a table: one of Nsight Compute, one of rocprof with counters, or separated values that no importer reads. Cheap. */

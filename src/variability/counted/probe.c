@@ -20,9 +20,8 @@ static bool is_plain_text(const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;
-	ssize_t length = fstat(fd, &status) || !S_ISREG(status.st_mode)
-			     ? 0
-			     : read(fd, head, sizeof(head));
+	ssize_t length =
+	    fstat(fd, &status) || !S_ISREG(status.st_mode) ? 0 : read(fd, head, sizeof(head));
 	close(fd);
 	return length > 0 && !memchr(head, 0, (size_t)length) && !strchr("{[<", *head);
 }
@@ -37,8 +36,8 @@ static bool has_rows(const char *path, struct sn_roles *roles)
 		found = roles->kind == SN_TABLE_NSIGHT ? 1 : -1; /* a summary, which is refused */
 	size_t count = csv.count;
 	bool is_known = found > 0 && roles->kind != SN_TABLE_PLAIN;
-	bool is_table =
-	    is_known || (found > 0 && count > 1 && sn_csv_next(&csv, NULL) > 0 && csv.count == count);
+	bool is_table = is_known || (found > 0 && count > 1 && sn_csv_next(&csv, NULL) > 0 &&
+				     csv.count == count);
 	sn_csv_close(&csv);
 	return is_table;
 }

@@ -72,8 +72,8 @@ static int add_rows(struct sn_track_sink *sink, const struct writing *writing)
 	int result = 0;
 	for (size_t row = counted->first_rows[writing->file];
 	     row < counted->first_rows[writing->file + 1] && !result; row++) {
-		if (isnan(durations[row]) || (counted->kernel != UINT32_MAX &&
-					      isnan(columns[counted->kernel].values[row])))
+		if (isnan(durations[row]) ||
+		    (counted->kernel != UINT32_MAX && isnan(columns[counted->kernel].values[row])))
 			continue;
 		uint64_t duration = (uint64_t)llround(durations[row] * counted->ticks);
 		uint64_t start =
