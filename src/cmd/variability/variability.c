@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_TOP = 5, DEFAULT_LIMIT = 20, WHERE_MOST = 16, TOP_MOST = 100000 };
+enum { DEFAULT_TOP = 5, DEFAULT_LIMIT = 20, WHERE_MOST = 16, TOP_MOST = 100000, NAMED_MOST = 3 };
 
 struct variability {
 	const struct sn_options *options;
@@ -33,6 +33,7 @@ struct variability {
 	const char *features, *html; /* files; NULL: none */
 	const char *target;	     /* as the user says it; NULL: does not */
 	struct sn_causal_asked asked;
+	char title[512]; /* of pictures and the page */
 };
 
 static int parse_bin(void *context, const struct sn_options *options, const char *text)
@@ -193,15 +194,14 @@ static void print_counts(const struct variability *all, const struct answer *ans
 	sn_page_print_sentence(text, sn_terminal_width(), stdout);
 }
 
+/* In one line, however long the file's name is. */
 static void print_features(const struct variability *all, const struct answer *answer)
 {
-	char text[5000];
 	size_t rows = all->inputs.are_tables ? answer->causes.table.row_count
 					     : answer->result.features.row_count;
-	snprintf(text, sizeof(text), "%s: %s of them, to explain %s", all->features,
-		 sn_number_counted((double)rows).text,
-		 sn_variability_target_name(answer->causes.target));
-	sn_page_print_sentence(text, sn_terminal_width(), stdout);
+	printf("%s: %s of them, to explain %s\n", all->features,
+	       sn_number_counted((double)rows).text,
+	       sn_variability_target_name(answer->causes.target));
 }
 
 static void print_text(const struct variability *all, const struct answer *answer)
@@ -217,7 +217,7 @@ static void print_text(const struct variability *all, const struct answer *answe
 		printf("\n%s: all of it on a page\n", all->html);
 }
 
-static int write_page(const struct variability *all, const struct answer *answer, const char *path,
+static int write_page(const struct variability *all, const struct answer *answer,
 		      struct sn_error *error)
 {
 	char *text = NULL;
@@ -237,15 +237,14 @@ static int write_page(const struct variability *all, const struct answer *answer
 	if (!result)
 		result = sn_variability_causes_html(
 		    &answer->causes, &picture,
-		    (const struct sn_page *[]){&answer->page, &answer->why}, text,
-		    sn_label_base(path), all->html, error);
+		    (const struct sn_page *[]){&answer->page, &answer->why}, text, all->title,
+		    all->html, error);
 	sn_causal_rows_release(&rows);
 	free(text);
 	return result;
 }
 
-static int draw(const struct variability *all, const struct answer *answer, const char *path,
-		struct sn_error *error)
+static int draw(const struct variability *all, const struct answer *answer, struct sn_error *error)
 {
 	const struct sn_causal_asked *asked = &all->asked;
 	struct sn_causal_picture picture;
@@ -255,14 +254,14 @@ static int draw(const struct variability *all, const struct answer *answer, cons
 		return sn_variability_causes_refuse(&answer->causes, asked->svg ? "--svg" : "--dot",
 						    error);
 	int result = sn_fail_code(
-	    error, sn_causal_picture_init(&picture, &answer->causes.causal, sn_label_base(path)));
+	    error, sn_causal_picture_init(&picture, &answer->causes.causal, all->title));
 	result = result ? result : sn_causal_asked_draw(asked, &picture.drawing, error);
 	sn_causal_picture_release(&picture);
 	return result;
 }
 
 /* 0, or the exit status after having said why. */
-static int write_files(const struct variability *all, const struct answer *answer, const char *path)
+static int write_files(const struct variability *all, const struct answer *answer)
 {
 	struct sn_error error = {""};
 	struct sn_feature_file file = {&answer->result.features, &answer->causes};
@@ -273,9 +272,9 @@ static int write_files(const struct variability *all, const struct answer *answe
 	else if (all->features)
 		result = sn_command_write_file(all->features, sn_variability_csv, &file, &error);
 	if (!result)
-		result = draw(all, answer, path, &error);
+		result = draw(all, answer, &error);
 	if (!result && all->html)
-		result = write_page(all, answer, path, &error);
+		result = write_page(all, answer, &error);
 	return result ? sn_command_fail("%s", error.text) : SN_EXIT_DONE;
 }
 
@@ -323,7 +322,7 @@ static int answer(struct variability *all, const char *path)
 	struct answer answer = {0};
 	int status = find(all, &answer, path);
 	if (!status && !sn_comm_rank())
-		status = write_files(all, &answer, path);
+		status = write_files(all, &answer);
 	if (sn_comm_rank()) {
 		/* nothing to tell */
 	} else if (!status && all->form) {
@@ -362,6 +361,21 @@ static int run_opened(struct variability *all, const char *path)
 	return answer(all, path);
 }
 
+/* "a.sdb", "a.sdb, b.sdb and c.sdb", "a.sdb and 3 more": what pictures are called. */
+static void make_title(struct variability *all, const char *const *paths, size_t count)
+{
+	size_t named = count <= NAMED_MOST ? count : 1, used = 0;
+	for (size_t i = 0; i < named && used < sizeof(all->title); i++)
+		used += (size_t)snprintf(all->title + used, sizeof(all->title) - used, "%s%.100s",
+					 !i		  ? ""
+					 : i + 1 == named ? " and "
+							  : ", ",
+					 sn_label_base(paths[i]));
+	if (named < count && used < sizeof(all->title))
+		snprintf(all->title + used, sizeof(all->title) - used, " and %zu more",
+			 count - named);
+}
+
 static int open_all(struct variability *all, const char *const *paths, size_t count)
 {
 	const struct sn_variability_wish wish = {paths,
@@ -371,6 +385,7 @@ static int open_all(struct variability *all, const char *const *paths, size_t co
 						 all->target,
 						 .has_bins = all->request.bin_ns,
 						 .has_sample = all->request.sample};
+	make_title(all, paths, count);
 	int status = sn_variability_open(&all->inputs, &wish);
 	return !status && !all->inputs.are_tables ? find_target(all) : status;
 }

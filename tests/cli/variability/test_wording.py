@@ -11,14 +11,15 @@ import subprocess
 
 import pytest
 from conftest import BUILD, SONDE
+from pages import page_data
 from test_counters import launches, raw, rocprofv3, write
 from varied import Launch, Run, run
 
 SONDE_MPI = BUILD / "src/cmd/sonde-mpi"
 
 
-def shown(*arguments, columns: int = 80, **environment) -> subprocess.CompletedProcess:
-    return subprocess.run(list(map(str, arguments)), capture_output=True, text=True, env=dict(os.environ, COLUMNS=str(columns), **environment))
+def shown(*arguments, columns: int = 80, folder=None, **environment) -> subprocess.CompletedProcess:
+    return subprocess.run(list(map(str, arguments)), capture_output=True, text=True, cwd=folder, env=dict(os.environ, COLUMNS=str(columns), **environment))
 
 
 def named(length: int) -> Run:
@@ -31,7 +32,7 @@ def named(length: int) -> Run:
 def test_lines_fit_a_terminal(tmp_path, options):
     """Of 80 columns, but for a name of one word that has more."""
     paths = named(20).write(tmp_path / "t", 2)
-    done = shown(SONDE, "variability", *paths, "--features", tmp_path / "f.csv", *options)
+    done = shown(SONDE, "variability", *paths, "--features", "f.csv", *options, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stdout.splitlines() if len(line) > 80 and " " in line.strip()] == []
     wide = shown(SONDE, "variability", *paths, *options, columns=140).stdout
@@ -109,3 +110,20 @@ def test_ranks_write_no_escapes(tmp_path, small_db):
     wanted = shown(*start, SONDE_MPI, "variability", *paths, TERM="xterm", CLICOLOR_FORCE="1")
     assert "\033[1m" in wanted.stdout
     assert "\033" not in shown(*start, SONDE_MPI, "variability", *paths, TERM="xterm", CLICOLOR_FORCE="1", NO_COLOR="1").stdout
+
+
+@pytest.mark.parametrize("count, title", [(1, "t0.json"), (2, "t0.json and t1.json"), (3, "t0.json, t1.json and t2.json"), (5, "t0.json and 4 more")])
+def test_pictures_name_all_traces(sonde, tmp_path, count, title):
+    made = Run([Launch("k", 1_000_000 + number * 100_000, 1000 + number % 7 * 100 + one * 50, one, (8 + number % 2, 1, 1)) for one in range(count) for number in range(100)])
+    paths = [path.rename(tmp_path / f"t{number}.json") for number, path in enumerate(made.write(tmp_path / "t", count))]
+    done = sonde("variability", *paths, "--html", tmp_path / "why.html", "--svg", tmp_path / "graph.svg", "--target", "duration_ns", "--samples", "20")
+    assert done.status == 0, done.err
+    page = page_data(tmp_path / "why.html")
+    assert page["title"] == title and title in page["picture"] and title in (tmp_path / "graph.svg").read_text()
+
+
+def test_axes_of_few_values_have_them(sonde, tmp_path):
+    sonde("causal", write(tmp_path / "t.csv", raw(launches(count=300))), "--target", "gpu__time_duration.sum", "--tier", "Grid Size x", "--samples", "20",
+          "--html", tmp_path / "why.html")
+    axes = {axis["name"]: axis.get("values") for axis in page_data(tmp_path / "why.html")["parallel"]["axes"]}
+    assert axes["Grid Size x"] == [16, 64, 128] and axes["gpu__time_duration.sum"] is None and axes["Kernel Name"] is None
