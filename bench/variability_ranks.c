@@ -290,9 +290,12 @@ static void find_causes(const struct sn_variability *result)
 {
 	struct sn_variability_causes causes = {0};
 	struct sn_error error = {""};
+	struct sn_causal_asked asked = SN_CAUSAL_ASKED_USUAL;
 	double before_s = me->computed_s;
-	if (sn_variability_causes(&causes, &result->features, SN_FEATURE_MEMORY_STALL, &simulated,
-				  1, &error))
+	asked.options.peers = &simulated;
+	asked.options.threads = 1;
+	if (sn_variability_causes(&causes, &result->features, SN_FEATURE_MEMORY_STALL, &asked,
+				  &error))
 		fail(error.text);
 	sn_variability_causes_release(&causes);
 	stop_computing();

@@ -230,9 +230,9 @@ void sn_progress_erase(void);
 
 /* Columns: COLUMNS, else the terminal's, else 100. */
 int sn_terminal_width(void);
-/* Whether `stream` is a terminal that obeys control sequences: not "dumb". */
+/* Whether `stream` is a terminal that obeys control sequences: not "dumb", and not that of a rank of mpirun, which may lead to a file. */
 bool sn_terminal_obeys(FILE *stream);
-/* Whether to use bold and colours on `stream`: such a terminal, NO_COLOR not set. */
+/* Whether to use bold and colours on `stream`: such a terminal, or CLICOLOR_FORCE set; NO_COLOR not set. */
 bool sn_terminal_has_color(FILE *stream);
 /* Whether letters and signs beyond ASCII can be written, by the locale. */
 bool sn_terminal_is_unicode(void);

@@ -19,16 +19,25 @@ int sn_terminal_width(void)
 	return width < 40 ? 40 : width > 1000 ? 1000 : width;
 }
 
+/* Open MPI's mpirun gives a rank a terminal of its own, and writes what it says to wherever its own output goes. */
+static bool is_of_mpirun(void)
+{
+	return getenv("OMPI_COMM_WORLD_RANK");
+}
+
 bool sn_terminal_obeys(FILE *stream)
 {
 	const char *terminal = getenv("TERM");
-	return !(terminal && strcmp(terminal, "dumb") == 0) && isatty(fileno(stream)) == 1;
+	return !(terminal && strcmp(terminal, "dumb") == 0) && isatty(fileno(stream)) == 1 &&
+	       !is_of_mpirun();
 }
 
 bool sn_terminal_has_color(FILE *stream)
 {
-	const char *no_color = getenv("NO_COLOR");
-	return !(no_color && *no_color) && sn_terminal_obeys(stream);
+	const char *no_color = getenv("NO_COLOR"), *force = getenv("CLICOLOR_FORCE");
+	if (no_color && *no_color)
+		return false;
+	return (force && *force && strcmp(force, "0") != 0) || sn_terminal_obeys(stream);
 }
 
 struct sn_style sn_terminal_style(FILE *stream)

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Below it two decimals say nothing. */
+#define PLAIN_LEAST 1e-3
+
 static const char *three_digits(double value, const char *unit, char text[SN_NUMBER_CHARS])
 {
 	double size = fabs(value);
@@ -83,7 +86,10 @@ const char *sn_number_format(double value, const char *unit, char text[SN_NUMBER
 		return format_time(value * 1e9, text);
 	if (strcmp(unit, "bytes") == 0)
 		return format_scaled(value, 1024, bytes, text);
-	format_scaled(value, 1000, plain, text);
+	if (value != 0 && fabs(value) < PLAIN_LEAST)
+		snprintf(text, SN_NUMBER_CHARS, "%.3g", value);
+	else
+		format_scaled(value, 1000, plain, text);
 	if (strcmp(unit, "1") != 0 && *unit) {
 		size_t used = strlen(text);
 		char shown[15];

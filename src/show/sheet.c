@@ -173,52 +173,97 @@ static bool is_printed(const struct sn_column *column)
 	return strcmp(column->unit, "id") != 0;
 }
 
-/* Columns of numbers get the width that they need; texts share the rest, the widest is cut first.
- */
-static void lay_out(const struct sn_sheet *sheet, size_t rows, int width,
-		    struct sn_text_table *table)
+/* Texts are cut down to this; to the second where that is not enough. */
+enum { TEXT_LEAST = 12, TEXT_LEAST_OF_ALL = 8 };
+
+/* Columns as they are printed: their widths, 0 of those that are not. */
+struct layout {
+	int widths[SN_SHEET_COLUMNS];
+	int total;
+};
+
+static void measure(const struct sn_sheet *sheet, size_t rows, struct layout *layout)
 {
-	int widths[SN_SHEET_COLUMNS] = {0}, total = 2;
 	char text[TEXT_BYTES];
+	*layout = (struct layout){.total = 2};
 	for (size_t c = 0; c < sheet->column_count; c++) {
 		const struct sn_column *column = sheet->columns + c;
+		int *own = layout->widths + c;
 		if (!is_printed(column))
 			continue;
-		widths[c] = sn_text_table_width_of(column->head, NULL);
+		*own = sn_text_table_width_of(column->head, NULL);
 		for (size_t r = 0; r < rows; r++) {
 			int wide = sn_text_table_width_of(
 			    cell_text(column, sheet->cells + r * sheet->column_count + c, text),
 			    NULL);
-			widths[c] = wide > widths[c] ? wide : widths[c];
+			*own = wide > *own ? wide : *own;
 		}
-		total += widths[c] + 2;
+		*own += !*own; /* a column of nothing is one all the same */
+		layout->total += *own + 2;
 	}
-	for (; total > width; total--) {
+}
+
+/* Cuts the widest text first. */
+static void cut_texts(const struct sn_sheet *sheet, int least, int width, struct layout *layout)
+{
+	for (; layout->total > width; layout->total--) {
 		size_t widest = SN_SHEET_COLUMNS;
 		for (size_t c = 0; c < sheet->column_count; c++)
-			if (is_text(sheet->columns + c) && widths[c] > 12 &&
-			    (widest == SN_SHEET_COLUMNS || widths[c] > widths[widest]))
+			if (is_text(sheet->columns + c) && layout->widths[c] > least &&
+			    (widest == SN_SHEET_COLUMNS ||
+			     layout->widths[c] > layout->widths[widest]))
 				widest = c;
 		if (widest == SN_SHEET_COLUMNS)
-			break;
-		widths[widest]--;
+			return;
+		layout->widths[widest]--;
 	}
+}
+
+/* The most minor kind of a sheet's columns below `below`; 0: there is none. */
+static unsigned most_minor(const struct sn_sheet *sheet, unsigned below)
+{
+	unsigned most = 0;
 	for (size_t c = 0; c < sheet->column_count; c++)
-		if (is_printed(sheet->columns + c))
-			sn_text_table_column(table, sheet->columns[c].head,
-					     is_text(sheet->columns + c) ? -widths[c] : widths[c]);
+		if (sheet->columns[c].minor > most && sheet->columns[c].minor < below)
+			most = sheet->columns[c].minor;
+	return most;
+}
+
+/* Columns of numbers get the width that they need; texts share the rest. Where that is too little for texts, minor columns are left out. */
+static void lay_out(const struct sn_sheet *sheet, size_t rows, int width, struct layout *layout)
+{
+	unsigned left_out = UINT_MAX;
+	for (bool fits = false; !fits;) {
+		measure(sheet, rows, layout);
+		for (size_t c = 0; c < sheet->column_count; c++)
+			if (sheet->columns[c].minor >= left_out && layout->widths[c]) {
+				layout->total -= layout->widths[c] + 2;
+				layout->widths[c] = 0;
+			}
+		cut_texts(sheet, TEXT_LEAST, width, layout);
+		unsigned next = most_minor(sheet, left_out);
+		fits = layout->total <= width || !next;
+		left_out = next;
+	}
+	cut_texts(sheet, TEXT_LEAST_OF_ALL, width, layout);
 }
 
 static void print_table(const struct sn_sheet *sheet, size_t rows, int width, FILE *out)
 {
 	struct sn_text_table table = {.out = out, .gap = 2, .cuts = true};
 	char text[TEXT_BYTES];
-	lay_out(sheet, rows, width, &table);
+	struct layout layout;
+	lay_out(sheet, rows, width, &layout);
+	for (size_t c = 0; c < sheet->column_count; c++)
+		if (layout.widths[c])
+			sn_text_table_column(&table, sheet->columns[c].head,
+					     is_text(sheet->columns + c) ? -layout.widths[c]
+									 : layout.widths[c]);
 	sn_text_table_end(&table);
 	for (size_t r = 0; r < rows; r++) {
 		const struct sn_cell *cells = sheet->cells + r * sheet->column_count;
 		for (size_t c = 0; c < sheet->column_count; c++)
-			if (is_printed(sheet->columns + c))
+			if (layout.widths[c])
 				sn_text_table_cell(&table,
 						   cell_text(sheet->columns + c, cells + c, text));
 		sn_text_table_end(&table);
@@ -255,8 +300,8 @@ static void print_sheet(const struct sn_sheet *sheet, size_t limit, int width, b
 	size_t rows = sn_sheet_rows(sheet);
 	size_t shown = limit && !shows_all(sheet) && rows > limit ? limit : rows;
 	fprintf(out, "\n%s", is_bold ? "\033[1m" : "");
-	sn_text_table_put(out, sheet->title ? sheet->title : "", INT_MAX);
-	fprintf(out, "%s\n", is_bold ? "\033[0m" : "");
+	sn_text_table_wrap(out, sheet->title ? sheet->title : "", 0, 2, width);
+	fputs(is_bold ? "\033[0m" : "", out);
 	if (sheet->shape == SN_SHEET_SERIES) {
 		for (size_t c = 1; c < sheet->column_count && rows; c++)
 			print_line(sheet, c, width - 34, out);

@@ -26,6 +26,8 @@ struct sn_column {
 	char key[40]; /* of JSON */
 	char head[40];
 	char unit[12]; /* of sn_number_format; "count"; "" is text; "id" only in JSON */
+	/* Of text: columns with the largest number are left out first where lines are too short for all; 0: never. */
+	unsigned char minor;
 };
 
 enum { SN_SHEET_COLUMNS = 20 };

@@ -72,6 +72,7 @@ static int add_configuration(struct sn_kernel_group *group,
 	/* sums, until all are there */
 	group->difference_ns += weight * sn_value_counts_mean_difference(durations);
 	group->log_variance += weight * log_variance(durations, &configuration->log_mean);
+	configuration->count = durations->total;
 	configuration->mean_ns = sn_value_counts_mean(durations);
 	return sn_value_counts_merge(&group->durations, durations);
 }

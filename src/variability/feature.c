@@ -133,10 +133,17 @@ static double since_previous(const struct sn_window_launch *launch, int64_t prev
 		   : fmax((double)(launch->start_ns - previous_ns), 0);
 }
 
+bool sn_feature_is_of_differences(enum sn_feature feature)
+{
+	return feature == SN_FEATURE_PERF_VARIATION || feature == SN_FEATURE_LOG_SQUARED_RESIDUAL;
+}
+
 double sn_vary_feature(const struct sn_vary_window *window, const struct sn_window_launch *launch,
 		       const struct sn_intervals *kernels, enum sn_feature feature)
 {
 	const struct sn_vary_cell *cell = window->vary->cells + launch->cell;
+	if (sn_feature_is_of_differences(feature) && configuration_of(window, launch)->count < 2)
+		return NAN;
 	switch (feature) {
 	case SN_FEATURE_KERNEL:
 		return cell->kernel;

@@ -75,6 +75,8 @@ const char *sn_feature_name(enum sn_feature feature);
 /* Where the name does not end in it: "ns", "bytes/s", "Hz"; else NULL. */
 const char *sn_feature_unit(enum sn_feature feature);
 enum sn_feature_role sn_feature_role(enum sn_feature feature);
+/* Whether it tells how launches of one configuration differ: one that was launched once has no value, as it is its own mean. */
+bool sn_feature_is_of_differences(enum sn_feature feature);
 /* Whether it may stand beside that target: a cause of which the target is not made, or the target itself, and no other one, as all are functions of
  * the duration. */
 bool sn_feature_is_beside(enum sn_feature feature, enum sn_feature target);

@@ -7,6 +7,7 @@
 #include "base/sort_by.h"
 #include "lib/db/trace_reader.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Blocks of events that a slice has, unless one bin has more. Those of long traces have more, since the blocks before each are read again. */
@@ -15,8 +16,8 @@ enum { SLICES = 1024, SLICE_BLOCKS_LEAST = 32, SLICE_BLOCKS_MOST = 128 };
 enum { PART_BLOCKS = 16 };
 /* Different durations of a cell beyond which they are rounded, whatever memory there is. */
 enum { DURATIONS_MOST = 1 << 17 };
-/* Bins unless the user says: so many that each has some launches. */
-enum { BINS_MOST = 1000, BINS_LEAST = 10, BIN_LAUNCHES = 20 };
+/* Bins unless the user says: so many that each has some launches, of which a variance can be told. */
+enum { BINS_MOST = 1000, BIN_LAUNCHES = 20 };
 /* Steps over the range; fewer where very many cells have some. */
 enum { STEPS = 256, STEPS_OF_MANY = 64, MANY_CELLS = 16384 };
 
@@ -387,7 +388,7 @@ static void align(struct sn_vary *vary)
 static uint64_t usual_bin(uint64_t span, uint64_t launches)
 {
 	uint64_t count = launches / BIN_LAUNCHES;
-	count = count < BINS_LEAST ? BINS_LEAST : count > BINS_MOST ? BINS_MOST : count;
+	count = !count ? 1 : count > BINS_MOST ? BINS_MOST : count;
 	uint64_t least = span / count + 1, power = 1;
 	while (power * 10 <= least)
 		power *= 10;
@@ -397,6 +398,30 @@ static uint64_t usual_bin(uint64_t span, uint64_t launches)
 				    : 10 * power;
 }
 
+/* "1.5 ms", of whole nanoseconds. */
+struct length {
+	char text[32];
+};
+static struct length length_of(uint64_t ns)
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+	struct length length;
+	double value = (double)ns;
+	size_t unit = 0;
+	for (; value >= 1000 && unit + 1 < sizeof(units) / sizeof(*units); unit++)
+		value /= 1000;
+	snprintf(length.text, sizeof(length.text), "%.10g %s", value, units[unit]);
+	return length;
+}
+
+static int refuse_bins(uint64_t bin_ns, uint64_t span, uint64_t count, struct sn_error *error)
+{
+	return sn_fail(error, SN_ERR_ARGUMENT,
+		       "%s has %llu bins of %s, and %u are the most: take bins of %s or more",
+		       length_of(span).text, (unsigned long long)count, length_of(bin_ns).text,
+		       (unsigned)SN_BINS_MOST, length_of(span / SN_BINS_MOST + 1).text);
+}
+
 static int make_bins(struct sn_vary *vary, struct sn_error *error)
 {
 	struct sn_variability *result = vary->result;
@@ -404,10 +429,7 @@ static int make_bins(struct sn_vary *vary, struct sn_error *error)
 	result->bin_ns = vary->request->bin_ns ?: usual_bin(span, result->launch_count);
 	uint64_t count = span / result->bin_ns + 1;
 	if (count > SN_BINS_MOST)
-		return sn_fail(error, SN_ERR_ARGUMENT,
-			       "%.9g s make %llu bins of %.9g s; %u are the most",
-			       (double)span / 1e9, (unsigned long long)count,
-			       (double)result->bin_ns / 1e9, (unsigned)SN_BINS_MOST);
+		return refuse_bins(result->bin_ns, span, count, error);
 	result->bin_count = count;
 	result->bins = sn_arena_array(&result->arena, struct sn_variability_bin, count);
 	result->step_count = vary->step_count;

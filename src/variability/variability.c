@@ -66,7 +66,8 @@ static void release(struct sn_vary *vary)
 int sn_variability(const struct sn_variability_request *request, struct sn_variability *result,
 		   struct sn_error *error)
 {
-	*result = (struct sn_variability){0};
+	*result = (struct sn_variability){.is_timeless = request->is_timeless,
+					  .ticks = request->ticks > 0 ? request->ticks : 1};
 	struct sn_vary vary = {.request = request,
 			       .result = result,
 			       .peers = request->peers ? request->peers : &sn_peers_alone};
@@ -74,7 +75,10 @@ int sn_variability(const struct sn_variability_request *request, struct sn_varia
 	failed = failed ?: sn_vary_survey(&vary, error);
 	failed = failed ?: sn_vary_make_groups(&vary, error);
 	sn_progress_begin("reading changes", vary.slice_count);
-	failed = failed ?: sn_vary_slices(&vary, error);
+	if (request->is_timeless)
+		result->bin_count = 0;
+	else
+		failed = failed ?: sn_vary_slices(&vary, error);
 	failed = failed ?: sn_vary_conclude(&vary, error);
 	failed = failed ?: sn_vary_bin_kernels(&vary, error);
 	if (request->wants_features)

@@ -60,6 +60,10 @@ struct sn_variability_request {
 	/* Bins are ranked by the variance of its values, if it is a target but the durations and what differs from their means; else by that
 	 * of durations. */
 	enum sn_feature target;
+	/* Launches are in some order, but nobody knows when they were: nothing is told of time, so neither bins, changes and drifts nor differences of places. */
+	bool is_timeless;
+	/* Durations are so many times what is meant: whole numbers of a unit's parts. 0: 1, they are nanoseconds */
+	double ticks;
 	bool wants_features;
 	bool wants_picture; /* of all launches */
 	uint64_t
@@ -151,7 +155,9 @@ struct sn_variability {
 	/* Begin of the first launch and end of the last one. Where databases are of times that are no one run, each counts from its own
 	 * first launch, and the range begins at 0. */
 	uint64_t start_ns, end_ns;
-	bool is_aligned;
+	bool is_aligned, is_timeless;
+	double
+	    ticks; /* by which durations and all that is a difference of them are to be divided */
 	uint64_t bin_ns, launch_count;
 	struct sn_variability_bin *bins; /* by time; all of the range */
 	size_t bin_count;

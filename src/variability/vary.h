@@ -35,6 +35,7 @@ struct sn_vary_cell {
 /* Launches of one kernel and configuration, at all places. */
 struct sn_vary_configuration {
 	uint32_t first_cell, cell_count, group;
+	uint64_t count; /* launches */
 	struct sn_value_counts durations;
 	struct sn_log_spread spread;
 	double mean_ns, log_mean;

@@ -286,6 +286,39 @@ test('a page of one part alone', async () => {
 	}
 });
 
+/* What `sonde variability --format json` says of a kernel. */
+const whole = (i) => ({ name: `void at::native::vectorized_elementwise_kernel_${i}<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3>>(int, float*)`,
+	configuration: 'grid 1024x1024x64 block 1024x1x1 shared 49152', grid: [1024, 1024, 64], block: [1024, 1, 1], shared_bytes: 49152, communication: false, count: 123456 + i, mean_ns: 123456,
+	std_ns: 12345, cv: 0.1, min_ns: 1, p25: 1, p50: 123456, p75: 1, p90: 1, p99: 654321, max_ns: 1, quantile_error: 0, log_mad: 0.1, variation_ns: 1, log_variance: 0.01, outliers: 12345,
+	outliers_above: 12, drift: -12.5, drift_low: -13, drift_high: -12, drift_p: 0.001, drift_significant: true, changes: [], places: [{ place: 'rank 0 device 0', count: 3 }] });
+
+test('which kernel varies is seen at 1280 pixels, and the rest when it is asked for', async () => {
+	const { page, mishaps } = await open(browser, causesPage('whole-kernels', { variability: { kernels: Array.from({ length: 5 }, (_, i) => whole(i)) } }));
+	await page.setViewportSize({ width: 1280, height: 800 });
+	const heads = () => page.$$eval('#kernels th', (all) => all.filter((one) => one.offsetWidth > 0).map((one) => [one.textContent, one.getBoundingClientRect().right]));
+	assert.deepEqual((await heads()).map(([text]) => text), ['kernel', 'configuration', 'launches', 'mean', 'std', 'std/mean', 'p50', 'p99', 'outliers', 'drift']);
+	const box = await page.$eval('#kernels .scroll', (one) => [one.clientWidth, one.scrollWidth, one.getBoundingClientRect().right]);
+	assert.ok(box[1] <= box[0], `${box[1]} pixels in ${box[0]}`);
+	assert.ok((await heads()).every(([, right]) => right <= box[2] + 1));
+	assert.equal(await page.$eval('#kernels tbody tr td:nth-child(2)', (one) => one.scrollWidth <= one.clientWidth), true);
+	await page.click('#kernels .wider');
+	const all = (await heads()).map(([text]) => text);
+	assert.ok(all.length > 25 && all.includes('min') && all.includes('places') && all.includes('log variance'), all.join());
+	await page.click('#kernels .wider');
+	assert.equal((await heads()).length, 10);
+	assert.deepEqual(mishaps, []);
+	await page.close();
+});
+
+test('an axis of few values is labelled by them, and a brush names them', async () => {
+	const rows = Array.from({ length: 200 }, (_, i) => [[16, 32, 64, 128][i % 4], i]);
+	const { page } = await open(browser, causesPage('few-values', { axes: ['axis linear 16 128 1 NWG', 'axis linear 0 199 1 time'], rows }));
+	assert.deepEqual(await page.evaluate(() => window.sonde.parallel.axes.map(({ values }) => values ?? null)), [[16, 32, 64, 128], null]);
+	await page.evaluate(() => window.sonde.store.update({ brushes: new Map([[0, [0, 8]]]) }));
+	assert.match(plain(await page.textContent('#brushed')), /100 of 200 rows .*NWG: 16, 32$/);
+	await page.close();
+});
+
 test('bins that lie beside each other, and one behind a taller step, are marked', async () => {
 	const tall = { ...overTime, std_ns: deviations.map((_, i) => (i === 750 ? 2e5 : 1e5)) };
 	const near = [751, 751, 1200].map((step, i) => ({ start_ns: 1.7e18 + step * 2e7, end_ns: 1.7e18 + step * 2e7 + 1e7, variance: 1e10, rank: i + 1 }));

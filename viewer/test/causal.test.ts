@@ -17,7 +17,7 @@ const graph: Graph = {
 	undetermined: ['x', { from: 'a', to: 'b', directed: false, why: 'too few rows' }],
 	baselines: { sort_by_variance: ['c', 'a'], r2_sort: [{ name: 'b', r2: 0.25 }], empty_graph: [], shd: 7, groups: { x: 1.5, y: ['p', 'q'] } },
 };
-const causes: Causes = { title: 't', sentences: [], graph, picture: '', kernels: [], bins: [], rankedBy: 'duration_ns', overTime: null, parallel: null };
+const causes: Causes = { title: 't', sentences: [], graph, picture: '', kernels: [], unit: 'ns', bins: [], rankedBy: 'duration_ns', overTime: null, parallel: null };
 
 test('a header is read with what is in it', () => {
 	const open = (header: object) => decodeCauses({ header: { page: 'causal', title: 't', sentences: [], ...header } as never, data: new Uint8Array() });
@@ -79,10 +79,29 @@ test('tables: what the target depends on', () => {
 	assert.deepEqual([older.rows[0], older.notes.length], [['a', 0.6, '+0.8', '+0.7 to +0.9', 1], 1]);
 });
 
-test('tables: kernels by what the JSON has', () => {
-	const [kernels] = sheetsOf({ ...causes, graph: null, kernels: [{ name: 'k', configuration: { grid: 8, block: [1, 2] }, count: 3, mean_ns: 5, cv: 0.5, p50: 2 }, { name: 'l', drift: 0.1 }] });
-	assert.deepEqual(kernels!.columns.map(({ key, unit }) => `${key}:${unit}`), ['name:', 'configuration:', 'count:count', 'mean_ns:ns', 'cv:ratio', 'p50:ns', 'drift:1']);
-	assert.deepEqual(kernels!.rows, [['k', 'grid (8), block: 1, 2', 3, 5, 0.5, 2, null], ['l', null, null, null, null, null, 0.1]]);
+test('tables: kernels by what the JSON has, first what says which one varies', () => {
+	const [kernels] = sheetsOf({ ...causes, graph: null, kernels: [
+		{ name: 'k', grid: [8, 1, 1], configuration: { grid: 8, block: [1, 2] }, min_ns: 1, count: 3, mean_ns: 5, cv: 0.5, p50: 2, places: [] }, { name: 'l', drift: 12, drift_significant: true }, { name: 'm', drift: 30, drift_significant: false }] });
+	assert.deepEqual(kernels!.columns.map(({ key, unit, is_minor }) => `${key}:${unit}${is_minor ? ' minor' : ''}`),
+		['name:', 'configuration:', 'count:count', 'mean_ns:ns', 'cv:ratio', 'p50:ns', 'drift:ratio', 'grid: minor', 'min_ns:ns minor', 'places: minor', 'drift_significant: minor']);
+	assert.deepEqual(kernels!.rows.map((row) => row.slice(0, 7)), [['k', 'grid (8), block: 1, 2', 3, 5, 0.5, 2, null], ['l', null, null, null, null, null, 0.12], ['m', null, null, null, null, null, null]]);
+	const [plain] = sheetsOf({ ...causes, graph: null, unit: '1', kernels: [{ name: 'k', mean_ns: 0.5 }] });
+	assert.deepEqual(plain!.columns.map(({ unit }) => unit), ['', '1']);
+});
+
+test('an axis of few values is labelled by them', () => {
+	const bins = Array.from({ length: 57 }, (_, i) => ({ low: 16 + 2 * i, high: 18 + 2 * i, rows: 1, group: i }));
+	const axis: Axis = { name: 'NWG', unit: '1', scale: 'linear', group_count: 57, bins, values: [16, 32, 64, 128] };
+	const labels = labelsOf(axis, 14);
+	assert.deepEqual(labels.map(({ text }) => text), ['16', '32', '64', '128']);
+	/* where lines meet them: in the middle of their bins */
+	assert.deepEqual(labels.map(({ at }) => Math.round(at * 57 * 2)), [1, 17, 49, 113]);
+	assert.equal(brushText(axis, [0, 8]), 'NWG: 16, 32');
+	assert.deepEqual(labelsOf({ ...axis, values: undefined }, 14).map(({ text }) => text).slice(0, 2), ['16', '26']);
+	const near = { ...axis, values: [16, 18, 22, 23, 128] };
+	assert.deepEqual(labelsOf(near, 14).map(({ text }) => text), ['16', '22–23', '128']);
+	const zero: Axis = { ...axis, bins: [{ name: '0 or less', rows: 3, group: 0 }, ...bins.map((bin) => ({ ...bin, group: bin.group + 1 }))] };
+	assert.deepEqual(labelsOf(zero, 14).at(-1)!.text, '0 or less');
 });
 
 test('what was set from outside and is no cause has a table of its own', () => {

@@ -286,6 +286,25 @@ static void begin(struct sn_parallel *parallel)
 	}
 }
 
+/* Of a logarithmic axis 0 or less has a bin that says so. */
+static void note_value(struct sn_parallel_scale_state *axis, double value)
+{
+	enum sn_parallel_scale scale = axis->axis.scale;
+	if (axis->value_count > SN_PARALLEL_VALUES || scale == SN_PARALLEL_CATEGORY ||
+	    !isfinite(value) || (scale == SN_PARALLEL_LOG && value <= 0))
+		return;
+	unsigned at = 0;
+	while (at < axis->value_count && axis->values[at] < value)
+		at++;
+	if (at < axis->value_count && !(axis->values[at] > value))
+		return;
+	if (axis->value_count++ == SN_PARALLEL_VALUES)
+		return;
+	memmove(axis->values + at + 1, axis->values + at,
+		(axis->value_count - 1 - at) * sizeof(*axis->values));
+	axis->values[at] = value + 0.0; /* no negative zero */
+}
+
 void sn_parallel_add(struct sn_parallel *parallel, const double *values)
 {
 	unsigned before = 0;
@@ -294,8 +313,10 @@ void sn_parallel_add(struct sn_parallel *parallel, const double *values)
 		return;
 	if (!parallel->rows++)
 		begin(parallel);
-	for (unsigned i = 0; i < parallel->count; i++)
+	for (unsigned i = 0; i < parallel->count; i++) {
 		widen(parallel, i, values[i]);
+		note_value(parallel->axes + i, values[i]);
+	}
 	for (unsigned i = 0; i < parallel->count; i++) {
 		const struct sn_parallel_scale_state *axis = parallel->axes + i;
 		unsigned code = code_of(axis, values[i]);
@@ -373,6 +394,10 @@ int sn_parallel_merge(struct sn_parallel *into, const struct sn_parallel *from)
 			widen(into, i, other->least);
 			widen(into, i, other->greatest);
 		}
+		for (unsigned v = 0; v < other->value_count && v < SN_PARALLEL_VALUES; v++)
+			note_value(axis, other->values[v]);
+		if (other->value_count > SN_PARALLEL_VALUES)
+			axis->value_count = other->value_count;
 		while (!into->has_failed && (other->has_range || !axis->has_range) &&
 		       axis->shift + axis->more < other->shift + other->more)
 			halve_groups(into, i);
@@ -389,6 +414,8 @@ struct packed_axis {
 	uint64_t has_range;
 	double least, greatest;
 	int64_t shift, more;
+	uint64_t value_count;
+	double values[SN_PARALLEL_VALUES];
 };
 
 static size_t all_pairs(const struct sn_parallel *parallel)
@@ -404,8 +431,10 @@ void sn_parallel_pack(const struct sn_parallel *parallel, struct sn_buffer *byte
 	sn_buffer_put(bytes, &parallel->rows, sizeof(parallel->rows));
 	for (unsigned i = 0; i < parallel->count; i++) {
 		const struct sn_parallel_scale_state *axis = parallel->axes + i;
-		struct packed_axis packed = {axis->has_range, axis->least, axis->greatest,
-					     axis->shift, axis->more};
+		struct packed_axis packed = {
+		    axis->has_range,   axis->least, axis->greatest, axis->shift, axis->more,
+		    axis->value_count, {0}};
+		memcpy(packed.values, axis->values, sizeof(packed.values));
 		sn_buffer_put(bytes, &packed, sizeof(packed));
 	}
 	for (size_t i = 0; i < all_pairs(parallel); i++)
@@ -435,6 +464,8 @@ bool sn_parallel_unpack(struct sn_parallel *parallel, struct sn_span bytes)
 		axis->greatest = packed.greatest;
 		axis->shift = (int)packed.shift;
 		axis->more = (int)packed.more;
+		axis->value_count = (unsigned)packed.value_count;
+		memcpy(axis->values, packed.values, sizeof(packed.values));
 		prepare(axis);
 	}
 	is_whole = is_whole && sn_span_get(&bytes, &used, sizeof(used));

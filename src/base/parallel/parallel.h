@@ -21,6 +21,8 @@
  * of the floating-point number, so bins divide octaves evenly, or hold several. Numbers below or
  * equal to 0 have a bin of their own there, and missing ones (not finite) on every axis.
  *
+ * Of an axis that has few different numbers these are kept as well, so that it can be labelled by them.
+ *
  * Groups, too, are independent of the order if each axis of numbers has a range that holds all rows.
  *
  * MT: one thread an object; join the objects of several threads by sn_parallel_merge.
@@ -40,6 +42,7 @@ enum {
 	SN_PARALLEL_BINS = 64,
 	SN_PARALLEL_CELLS = 65536,
 	SN_PARALLEL_CATEGORIES = 254, /* that are counted apart */
+	SN_PARALLEL_VALUES = 20,      /* different numbers of an axis that are kept as they are */
 	SN_PARALLEL_SHOWN = 30,	      /* of those, the most frequent, that are shown apart */
 };
 

@@ -26,6 +26,9 @@ struct sn_parallel_scale_state {
 	int more;      /* k of its groups is shift + more; of categories: see sn_parallel_limit */
 	double factor; /* 2^-shift of a linear axis; 0: it overflows */
 	unsigned char groups[256]; /* by code of a bin */
+	/* Different numbers that were met, ascending; SN_PARALLEL_VALUES + 1: there are more, and none is kept. */
+	unsigned value_count;
+	double values[SN_PARALLEL_VALUES];
 };
 
 /* How many rows have these groups: the codes as a key, a byte an axis from the lowest on. */

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sonde causal`: what in a table of observations depends on what, and how sure that is. */
-#include "cmd/command.h"
+#include "causal_asked.h"
 #include "show/causal/causal_answer.h"
-#include "show/causal/causal_picture.h"
 #include "show/label.h"
 
-#include <stdlib.h>
+#include <math.h>
 
 enum { JOBS_MAX = 256, DEFAULT_LIMIT = 20 };
 
 struct request {
-	const char *target, *cluster, *html, *svg, *dot;
-	struct sn_texts tiers, forbidden, required, settings;
-	struct sn_discovery_options options;
+	const char *target, *cluster, *stretch, *html;
+	struct sn_causal_asked asked;
 	size_t limit;
 	int form; /* 0 text, 1 JSON */
 };
@@ -21,19 +19,12 @@ static bool read_options(struct request *request, struct sn_options *options)
 {
 	const struct sn_option table[] = {
 	    {"target", .text = &request->target},
-	    {"tier", .texts = &request->tiers, .most = 64},
-	    {"forbid", .texts = &request->forbidden, .most = 64},
-	    {"require", .texts = &request->required, .most = 64},
 	    {"cluster", .text = &request->cluster},
-	    {"do", .texts = &request->settings, .most = 64},
-	    {"samples", SN_OPTION_WHOLE(request->options.samples, SN_CAUSAL_SAMPLES_LEAST,
-					SN_CAUSAL_SAMPLES_MOST)},
-	    {"seed", SN_OPTION_WHOLE(request->options.seed, 0, 1e15)},
-	    {"jobs", 'j', SN_OPTION_WHOLE(request->options.threads, 1, JOBS_MAX)},
+	    {"stretch", .text = &request->stretch},
+	    SN_CAUSAL_ASKED(request->asked),
+	    {"jobs", 'j', SN_OPTION_WHOLE(request->asked.options.threads, 1, JOBS_MAX)},
 	    {"limit", SN_OPTION_WHOLE(request->limit, 0, 1e9)},
 	    {"html", .text = &request->html, .is_path = true},
-	    {"svg", .text = &request->svg, .is_path = true},
-	    {"dot", .text = &request->dot, .is_path = true},
 	    {"format", SN_OPTION_CHOICE(request->form, "text", "json")},
 	    {0}};
 	return sn_options_read(options, table);
@@ -44,15 +35,14 @@ struct answer {
 	struct sn_causal_table table;
 	struct sn_prior prior;
 	struct sn_causal causal;
-	struct sn_do *settings; /* one for each --do */
-	size_t setting_count;
+	struct sn_causal_settings settings;
 	struct sn_page page;
 };
 
 static void print_json(const struct answer *answer)
 {
 	struct sn_json json = {.out = stdout};
-	sn_causal_json_object(&answer->causal, answer->settings, answer->setting_count,
+	sn_causal_json_object(&answer->causal, answer->settings.items, answer->settings.count,
 			      &answer->page, &json);
 	putchar('\n');
 }
@@ -65,77 +55,73 @@ static void print_text(const struct request *request, const struct sn_page *page
 	sn_page_print(page, request->limit, width, sn_terminal_has_color(stdout), stdout);
 }
 
-static int write_svg(void *drawing, FILE *out, struct sn_error *error)
-{
-	return sn_fail_code(error, sn_causal_svg(drawing, out));
-}
-
-static int write_dot(void *drawing, FILE *out, struct sn_error *error)
-{
-	(void)error;
-	sn_causal_dot(drawing, out);
-	return 0;
-}
-
 static int draw(const struct request *request, const struct sn_causal *causal,
 		const struct sn_page *page, const char *path, struct sn_error *error)
 {
 	struct sn_causal_picture picture;
 	int result =
 	    sn_fail_code(error, sn_causal_picture_init(&picture, causal, sn_label_base(path)));
-	if (!result && request->svg)
-		result = sn_command_write_file(request->svg, write_svg, &picture.drawing, error);
-	if (!result && request->dot)
-		result = sn_command_write_file(request->dot, write_dot, &picture.drawing, error);
+	result = result ? result : sn_causal_asked_draw(&request->asked, &picture.drawing, error);
 	if (!result && request->html)
 		result = sn_causal_write_html(&picture, causal, page, request->html, error);
 	sn_causal_picture_release(&picture);
 	return result;
 }
 
-static int ask(const struct request *request, struct answer *answer, struct sn_error *error)
+/* Rows of no stretch are not compared. 0 or a negative enum sn_err. */
+static int keep_stretches(struct sn_causal_table *table, const char *name, struct sn_error *error)
 {
-	int result = 0;
-	answer->settings = calloc(request->settings.count + 1, sizeof(*answer->settings));
-	if (!answer->settings)
-		return sn_fail_memory(error);
-	for (size_t number = 0; !result && number < request->settings.count; number++) {
-		struct sn_do *asked = &answer->settings[answer->setting_count++];
-		result = sn_causal_do(asked, &answer->causal, &answer->prior,
-				      request->settings.items[number], error);
-		if (!result)
-			sn_causal_say_do(&answer->causal, asked, &answer->page);
+	uint32_t number = sn_causal_table_find(table, name);
+	if (number == UINT32_MAX)
+		return sn_fail(error, SN_ERR_ARGUMENT, "there is no column '%s'", name);
+	size_t kept = 0;
+	for (size_t row = 0; row < table->row_count; row++) {
+		if (isnan(table->columns[number].values[row]))
+			continue;
+		for (uint32_t column = 0; column < table->column_count; column++)
+			table->columns[column].values[kept] = table->columns[column].values[row];
+		kept++;
 	}
-	return result;
+	table->row_count = kept;
+	for (uint32_t column = 0; column < table->column_count; column++) {
+		table->columns[column].missing = 0;
+		for (size_t row = 0; row < kept; row++)
+			table->columns[column].missing += isnan(table->columns[column].values[row]);
+	}
+	return 0;
 }
 
 static int find(const struct request *request, struct answer *answer, const char *path,
 		struct sn_error *error)
 {
+	const struct sn_causal_asked *asked = &request->asked;
 	const struct sn_prior_texts known = {request->target,
-					     {request->tiers.items, request->tiers.count},
-					     {request->forbidden.items, request->forbidden.count},
-					     {request->required.items, request->required.count},
-					     request->cluster};
+					     {asked->tiers.items, asked->tiers.count},
+					     {asked->forbidden.items, asked->forbidden.count},
+					     {asked->required.items, asked->required.count},
+					     request->stretch ? request->stretch
+							      : request->cluster};
 	int result = sn_causal_table_read(&answer->table, path, error);
+	if (!result && request->stretch)
+		result = keep_stretches(&answer->table, request->stretch, error);
 	result = result ? result : sn_prior_read(&answer->prior, &answer->table, &known, error);
+	answer->prior.are_stretches = request->stretch;
 	result =
-	    result ? result : sn_causal(&answer->causal, &answer->prior, request->options, error);
+	    result ? result : sn_causal(&answer->causal, &answer->prior, asked->options, error);
 	if (!result)
 		result =
 		    sn_fail_code(error, sn_repeats_find(&answer->causal.repeats, &answer->prior));
 	if (result)
 		return result;
-	result = ask(request, answer, error);
+	result = sn_causal_ask(asked, &answer->causal, &answer->prior, &answer->settings,
+			       &answer->page, error);
 	sn_causal_show(&answer->causal, &answer->page);
 	return !result && answer->page.has_failed ? sn_fail_memory(error) : result;
 }
 
 static void release(struct answer *answer)
 {
-	for (size_t number = 0; number < answer->setting_count; number++)
-		sn_do_release(&answer->settings[number]);
-	free(answer->settings);
+	sn_causal_settings_release(&answer->settings);
 	sn_page_release(&answer->page);
 	sn_causal_release(&answer->causal);
 	sn_prior_release(&answer->prior);
@@ -144,8 +130,7 @@ static void release(struct answer *answer)
 
 int sn_command_causal_run(int argc, char **argv)
 {
-	struct request request = {.options = {.samples = SN_CAUSAL_SAMPLES, .seed = SN_CAUSAL_SEED},
-				  .limit = DEFAULT_LIMIT};
+	struct request request = {.asked = SN_CAUSAL_ASKED_USUAL, .limit = DEFAULT_LIMIT};
 	struct sn_options options = {&sn_command_causal, argc, argv};
 	struct answer answer = {0};
 	struct sn_error error = {""};
@@ -154,11 +139,14 @@ int sn_command_causal_run(int argc, char **argv)
 	const char *path = sn_options_operand(&options, "table");
 	if (!path)
 		return SN_EXIT_USAGE;
+	if (request.stretch && request.cluster)
+		return sn_command_misuse(&sn_command_causal,
+					 "--stretch and --cluster both say what is drawn together");
 	sn_progress_show(false);
 	int result = find(&request, &answer, path, &error);
 	sn_progress_end();
 	/* nothing is printed before all files are written */
-	if (!result && (request.svg || request.dot || request.html))
+	if (!result && (request.asked.svg || request.asked.dot || request.html))
 		result = draw(&request, &answer.causal, &answer.page, path, &error);
 	if (!result && request.form)
 		print_json(&answer);

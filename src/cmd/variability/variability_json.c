@@ -64,7 +64,7 @@ static void put_group_places(const struct sn_variability *result,
 		sn_json_begin(json, '{');
 		sn_json_put_text(json, "place", result->places[one->place].name);
 		sn_json_put_unsigned(json, "count", one->count);
-		sn_json_put_number(json, "mean_ns", one->mean_ns);
+		sn_json_put_number(json, "mean_ns", one->mean_ns / result->ticks);
 		put_estimate(json, "difference", &one->difference, one->counts);
 		sn_json_end(json, '}');
 	}
@@ -75,7 +75,7 @@ static void put_group(const struct sn_variability *result, const struct sn_kerne
 		      struct sn_json *json)
 {
 	const struct sn_value_counts *durations = &group->durations;
-	double mean = sn_value_counts_mean(durations),
+	double ticks = result->ticks, mean = sn_value_counts_mean(durations),
 	       deviation = sn_value_counts_deviation(durations);
 	struct sn_configuration_text configuration = sn_variability_configuration(group);
 	sn_json_begin(json, '{');
@@ -89,16 +89,16 @@ static void put_group(const struct sn_variability *result, const struct sn_kerne
 	sn_json_put_bool(json, "communication", group->is_communication);
 	sn_json_put_unsigned(json, "count", durations->total);
 	sn_json_numbers(
-	    json, {"mean_ns", mean}, {"std_ns", deviation}, {"cv", mean > 0 ? deviation / mean : 0},
-	    {"min_ns", (double)durations->least},
-	    {"p25", sn_value_counts_quantile(durations, 0.25)},
-	    {"p50", sn_value_counts_quantile(durations, 0.5)},
-	    {"p75", sn_value_counts_quantile(durations, 0.75)},
-	    {"p90", sn_value_counts_quantile(durations, 0.9)},
-	    {"p99", sn_value_counts_quantile(durations, 0.99)},
-	    {"max_ns", (double)durations->greatest},
+	    json, {"mean_ns", mean / ticks}, {"std_ns", deviation / ticks},
+	    {"cv", mean > 0 ? deviation / mean : 0}, {"min_ns", (double)durations->least / ticks},
+	    {"p25", sn_value_counts_quantile(durations, 0.25) / ticks},
+	    {"p50", sn_value_counts_quantile(durations, 0.5) / ticks},
+	    {"p75", sn_value_counts_quantile(durations, 0.75) / ticks},
+	    {"p90", sn_value_counts_quantile(durations, 0.9) / ticks},
+	    {"p99", sn_value_counts_quantile(durations, 0.99) / ticks},
+	    {"max_ns", (double)durations->greatest / ticks},
 	    {"quantile_error", sn_value_counts_error(durations)}, {"log_mad", group->spread.mad},
-	    {"variation_ns", group->difference_ns}, {"log_variance", group->log_variance});
+	    {"variation_ns", group->difference_ns / ticks}, {"log_variance", group->log_variance});
 	sn_json_put_unsigned(json, "outliers", group->outliers.above + group->outliers.below);
 	sn_json_put_unsigned(json, "outliers_above", group->outliers.above);
 	put_estimate(json, "drift", &group->drift.whole, group->drift_counts);
@@ -217,14 +217,18 @@ static void put_over_time(const struct sn_variability *result, struct sn_json *j
 }
 
 /* The target and its sound forms over the rows. */
-static void put_features(const struct sn_variability *result, enum sn_feature target,
-			 struct sn_json *json)
+static void put_features(const struct sn_variability *result,
+			 const struct sn_variability_told *told, struct sn_json *json)
 {
 	const struct sn_launch_features *features = &result->features;
+	const char *target = told->causes->target;
 	sn_json_open(json, "features", '{');
-	sn_json_put_text(json, "target", sn_feature_name(target));
-	sn_json_put_unsigned(json, "rows", features->row_count);
-	sn_json_put_unsigned(json, "of_launches", features->launch_count);
+	sn_json_put_text(json, "target", target);
+	sn_json_put_text(json, "target_meaning", sn_variability_target_meaning(target));
+	sn_json_put_unsigned(json, "rows",
+			     told->of_table ? told->causes->table.row_count : features->row_count);
+	sn_json_put_unsigned(json, "of_launches",
+			     told->of_table ? told->row_count : features->launch_count);
 	sn_json_open(json, "targets", '[');
 	for (unsigned f = 0; f < features->column_count; f++) {
 		const struct sn_feature_column *column = features->columns + f;
@@ -244,18 +248,20 @@ static void put_features(const struct sn_variability *result, enum sn_feature ta
 }
 
 void sn_variability_json(const struct sn_variability *result,
-			 const struct sn_variability_request *request, enum sn_feature target,
-			 const struct sn_page *page, struct sn_json *json)
+			 const struct sn_variability_request *request,
+			 const struct sn_variability_told *told, struct sn_json *json)
 {
 	sn_json_open(json, "sentences", '[');
-	for (size_t i = 0; i < page->sentence_count; i++)
-		sn_json_string(json, page->sentences[i]);
+	for (size_t i = 0; i < told->page->sentence_count; i++)
+		sn_json_string(json, told->page->sentences[i]);
 	sn_json_end(json, ']');
 	sn_json_put_unsigned(json, "start_ns", result->start_ns);
 	sn_json_put_unsigned(json, "end_ns", result->end_ns);
 	sn_json_put_bool(json, "aligned", result->is_aligned);
 	sn_json_put_unsigned(json, "bin_ns", result->bin_ns);
-	sn_json_put_unsigned(json, "launches", result->launch_count);
+	sn_json_put_unsigned(json, "launches", told->row_count);
+	sn_json_put_bool(json, "timeless", result->is_timeless);
+	sn_json_put_text(json, "unit", told->unit);
 	sn_json_put_text(json, "bins_ranked_by", sn_feature_name(result->ranked_by));
 	sn_json_open(json, "kernels", '[');
 	for (size_t i = 0; i < result->group_count; i++)
@@ -263,7 +269,8 @@ void sn_variability_json(const struct sn_variability *result,
 	sn_json_end(json, ']');
 	put_bins(result, "bins", result->by_variance, request->top, json);
 	put_bins(result, "adjusted_bins", result->by_adjusted, request->top, json);
-	put_over_time(result, json);
+	if (result->bin_count)
+		put_over_time(result, json);
 	sn_json_open(json, "places", '[');
 	for (size_t i = 0; i < result->place_count; i++) {
 		const struct sn_variability_place *one = result->places + i;
@@ -274,5 +281,5 @@ void sn_variability_json(const struct sn_variability *result,
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
-	put_features(result, target, json);
+	put_features(result, told, json);
 }

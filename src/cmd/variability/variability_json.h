@@ -2,11 +2,20 @@
 /* The parts of `sonde variability`. */
 #pragma once
 
-#include "show/json.h"
-#include "show/sheet.h"
-#include "variability/variability.h"
+#include "variability_causes.h"
 
-/* All results as one object, with `target` if there are features; bins as far as `top` of each order. */
+#include "show/json.h"
+
+/* What is told beside the statistics. */
+struct sn_variability_told {
+	const struct sn_page *page; /* its sentences */
+	const struct sn_variability_causes *causes;
+	const char *unit;   /* of durations: "ns"; "1": nobody knows */
+	uint64_t row_count; /* launches */
+	bool of_table;	    /* of counters; else the causes are of the result's features */
+};
+
+/* All results as one object; bins as far as `top` of each order. */
 void sn_variability_json(const struct sn_variability *result,
-			 const struct sn_variability_request *request, enum sn_feature target,
-			 const struct sn_page *page, struct sn_json *json);
+			 const struct sn_variability_request *request,
+			 const struct sn_variability_told *told, struct sn_json *json);

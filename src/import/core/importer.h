@@ -55,6 +55,7 @@ struct sn_import_request {
 	/* Of databases with events; see sn_db_builder_set_complete. */
 	int (*complete)(void *context, const char *path);
 	void *complete_context;
+	const void *own;		/* of an importer that is in no list, by whoever calls it */
 	struct sn_trace_writer *events; /* where events go; attached to the builder by the caller */
 };
 

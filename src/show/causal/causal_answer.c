@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Scores that differ by less, as a part of them, are one: sums in another order. */
+#define SCORE_NEARLY 1e-9
+
 /* Causes that the first sentence names. */
 #define NAMED 3
 
@@ -50,6 +53,17 @@ static void say_target(const struct sn_causal *causal, struct sn_page *page)
 		say_cause(causal, &found->totals[number], !number, page);
 }
 
+/* Whether a deviation can be a part of the mean: values that lie on both sides of 0 may have a mean near it. */
+static bool has_part_of_mean(const struct sn_repeats *repeats)
+{
+	bool is_positive = true, is_negative = true;
+	for (size_t number = 0; number < repeats->count; number++) {
+		is_positive &= repeats->items[number].least >= 0;
+		is_negative &= repeats->items[number].greatest <= 0;
+	}
+	return is_positive || is_negative;
+}
+
 /* What no setting can explain. */
 static void say_repeats(const struct sn_causal *causal, struct sn_page *page)
 {
@@ -58,7 +72,10 @@ static void say_repeats(const struct sn_causal *causal, struct sn_page *page)
 		return;
 	double half = sn_repeats_variation(repeats, 0.5), most = sn_repeats_variation(repeats, 0.9);
 	const char *target = sn_causal_name(causal, causal->target);
-	if (!isnan(half))
+	if (!has_part_of_mean(repeats))
+		sn_page_sentence(page, "%zu of %zu configurations were measured more than once.",
+				 repeats->count, repeats->configurations);
+	else if (!isnan(half))
 		sn_page_sentence(
 		    page,
 		    "%zu of %zu configurations were measured more than once: in half of these %s "
@@ -153,10 +170,11 @@ static void say_left_out(const struct sn_causal *causal, struct sn_page *page)
 				 "%s beyond what the %u others say.",
 				 screened, prepared->candidates,
 				 sn_causal_name(causal, causal->target), prepared->count - 1);
-	if (prepared->rows < causal->table->row_count)
-		sn_page_sentence(page, "%zu of %zu rows are left out, as they lack a value.",
-				 causal->table->row_count - prepared->rows,
-				 causal->table->row_count);
+	size_t lacking = causal->table->row_count - prepared->rows;
+	if (lacking)
+		sn_page_sentence(page, "%zu of %zu rows %s.", lacking, causal->table->row_count,
+				 lacking == 1 ? "is left out, as it lacks a value"
+					      : "are left out, as they lack a value");
 }
 
 static void say_clusters(const struct sn_causal *causal, struct sn_page *page)
@@ -317,8 +335,8 @@ static void show_edges(const struct sn_causal *causal, struct sn_page *page)
 						   {"low", "from", "1"},
 						   {"high", "to", "1"},
 						   {"frequency", "found in", "ratio"},
-						   {"directed", "directed so", "ratio"},
-						   {"pc", "PC", ""},
+						   {"directed", "directed", "ratio"},
+						   {"pc", "PC", "", 1},
 						   {"from", "one", ""},
 						   {"arrow", "", ""},
 						   {"to", "other", ""}};
@@ -340,13 +358,13 @@ static void show_edges(const struct sn_causal *causal, struct sn_page *page)
 			aside++;
 	}
 	if (aside)
-		sn_sheet_note(sheet,
-			      "%u edges are of columns that %s does not depend on: --format json.",
-			      aside, sn_causal_name(causal, causal->target));
+		sn_sheet_note(sheet, "%u %s of columns that %s does not depend on: --format json.",
+			      aside, aside == 1 ? "edge is" : "edges are",
+			      sn_causal_name(causal, causal->target));
 	sn_sheet_note(sheet,
 		      "effect: of one standard deviation, the other direct causes held; found in: "
 		      "part of %u samples of the rows, and of these samples in such a direction; "
-		      "PC: what that method has there.",
+		      "PC, where lines have room for it: what that method has there.",
 		      causal->samples);
 }
 
@@ -376,13 +394,16 @@ static void print_settings(const struct sn_causal *causal, const struct sn_repea
 
 static void show_repeats(const struct sn_causal *causal, struct sn_page *page)
 {
-	static const struct sn_column columns[] = {{"variation", "deviates by", "ratio"},
-						   {"count", "times", "count"},
-						   {"mean", "mean", "1"},
-						   {"q50", "median", "1"},
-						   {"greatest", "most", "1"},
-						   {"configuration", "configuration", ""}};
 	const struct sn_repeats *repeats = &causal->repeats;
+	bool is_part = has_part_of_mean(repeats);
+	const struct sn_column columns[] = {
+	    is_part ? (struct sn_column){"variation", "deviates by", "ratio"}
+		    : (struct sn_column){"deviation", "deviates by", "1"},
+	    {"count", "times", "count"},
+	    {"mean", "mean", "1"},
+	    {"q50", "median", "1"},
+	    {"greatest", "most", "1"},
+	    {"configuration", "configuration", ""}};
 	struct sn_buffer text = {0};
 	if (!repeats->count)
 		return;
@@ -391,12 +412,12 @@ static void show_repeats(const struct sn_causal *causal, struct sn_page *page)
 	for (size_t number = 0; number < repeats->count && number < SN_SHEET_ROWS; number++) {
 		const struct sn_repeated *one = &repeats->items[number];
 		print_settings(causal, one, &text);
-		sn_sheet_numbers(sheet, sn_repeated_variation(one), (double)one->count, one->mean,
-				 one->q50, one->greatest);
+		sn_sheet_numbers(sheet, is_part ? sn_repeated_variation(one) : one->deviation,
+				 (double)one->count, one->mean, one->q50, one->greatest);
 		sn_sheet_text(sheet, sn_buffer_string(&text));
 	}
-	sn_sheet_note(sheet, "deviates by: the standard deviation of its values, as part of their "
-			     "mean.");
+	sn_sheet_note(sheet, "deviates by: the standard deviation of its values%s.",
+		      is_part ? ", as part of their mean" : "");
 	sn_buffer_release(&text);
 }
 
@@ -414,9 +435,10 @@ static void show_baselines(const struct sn_causal *causal, struct sn_page *page)
 	    sn_page_table(page, "baselines", columns, "Beside graphs that need no insight");
 	for (unsigned number = 0; number < SN_BASELINES; number++) {
 		const struct sn_baseline *baseline = &causal->baselines[number];
+		double above = baseline->score - causal->baselines[1].score;
+		bool is_none = fabs(above) < SCORE_NEARLY * fabs(baseline->score);
 		sn_sheet_numbers(sheet, baseline->edges, baseline->same_pairs,
-				 baseline->same_directions,
-				 baseline->score - causal->baselines[1].score);
+				 baseline->same_directions, is_none ? 0 : above);
 		sn_sheet_text(sheet, names[number]);
 	}
 	sn_sheet_note(

@@ -14,6 +14,9 @@ void sn_causal_json(const struct sn_causal *causal, struct sn_json *json);
 /* What would be expected, as a sentence. */
 void sn_causal_say_do(const struct sn_causal *causal, const struct sn_do *asked,
 		      struct sn_page *page);
+/* The member "do" of an open object: all that was asked. */
+void sn_causal_do_json(const struct sn_causal *causal, const struct sn_do *asked, size_t count,
+		       struct sn_json *json);
 /* Its "status". */
 const char *sn_causal_do_status(enum sn_do_status status);
 

@@ -249,8 +249,8 @@ void sn_causal_json(const struct sn_causal *causal, struct sn_json *json)
 			{"samples", causal->samples});
 }
 
-static void put_do(const struct sn_causal *causal, const struct sn_do *asked, size_t count,
-		   struct sn_json *json)
+void sn_causal_do_json(const struct sn_causal *causal, const struct sn_do *asked, size_t count,
+		       struct sn_json *json)
 {
 	sn_json_open(json, "do", '[');
 	for (size_t number = 0; number < count; number++) {
@@ -279,7 +279,7 @@ void sn_causal_json_object(const struct sn_causal *causal, const struct sn_do *a
 {
 	sn_json_begin(json, '{');
 	sn_causal_json(causal, json);
-	put_do(causal, asked, count, json);
+	sn_causal_do_json(causal, asked, count, json);
 	sn_json_open(json, "sentences", '[');
 	for (size_t number = 0; number < page->sentence_count; number++)
 		sn_json_string(json, page->sentences[number]);

@@ -136,33 +136,47 @@ static char *graph_json(const struct sn_causal *causal)
 	return text;
 }
 
-int sn_causal_write_html(const struct sn_causal_picture *picture, const struct sn_causal *causal,
-			 const struct sn_page *page, const char *path, struct sn_error *error)
+void sn_causal_rows_release(struct sn_causal_rows *rows)
+{
+	sn_parallel_free(rows->parallel);
+	rows->parallel = NULL;
+}
+
+int sn_causal_rows_init(struct sn_causal_rows *rows, const struct sn_causal *causal)
 {
 	uint32_t variables[SN_PARALLEL_AXES];
 	struct sn_parallel_axis axes[SN_PARALLEL_AXES];
-	struct sn_parallel_names names[SN_PARALLEL_AXES] = {{0}};
 	unsigned count = choose_axes(causal, variables);
+	*rows = (struct sn_causal_rows){.parallel = NULL};
 	for (unsigned axis = 0; axis < count; axis++) {
 		const struct sn_causal_column *column = column_of(causal, variables[axis]);
 		axes[axis] = axis_of(causal, variables[axis]);
 		if (column->levels)
-			names[axis] =
+			rows->names[axis] =
 			    (struct sn_parallel_names){column->level_names, column->levels};
 	}
-	struct sn_parallel *parallel = sn_parallel_new(axes, count);
+	rows->parallel = sn_parallel_new(axes, count);
+	if (!rows->parallel)
+		return SN_ERR_MEMORY;
+	add_rows(causal, rows->parallel, variables, count);
+	return 0;
+}
+
+int sn_causal_write_html(const struct sn_causal_picture *picture, const struct sn_causal *causal,
+			 const struct sn_page *page, const char *path, struct sn_error *error)
+{
+	struct sn_causal_rows rows;
+	int result = sn_causal_rows_init(&rows, causal);
 	char *text = graph_json(causal);
 	struct sn_causal_page all = {.title = picture->drawing.title,
 				     .sentences = page->sentences,
 				     .sentence_count = page->sentence_count,
 				     .graph_json = text,
 				     .drawing = &picture->drawing,
-				     .parallel = parallel,
-				     .names = names};
-	if (parallel)
-		add_rows(causal, parallel, variables, count);
-	int result = parallel && text ? sn_causal_page(&all, path, error) : sn_fail_memory(error);
-	sn_parallel_free(parallel);
+				     .parallel = rows.parallel,
+				     .names = rows.names};
+	result = !result && text ? sn_causal_page(&all, path, error) : sn_fail_memory(error);
+	sn_causal_rows_release(&rows);
 	free(text);
 	return result;
 }

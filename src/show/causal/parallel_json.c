@@ -174,6 +174,12 @@ static void put_axis(const struct shown_axis *shown, const struct sn_parallel_na
 	for (unsigned i = 0; i < shown->bin_count; i++)
 		put_bin(shown, names, i, json);
 	sn_json_end(json, ']');
+	if (shown->axis->value_count && shown->axis->value_count <= SN_PARALLEL_VALUES) {
+		sn_json_open(json, "values", '[');
+		for (unsigned i = 0; i < shown->axis->value_count; i++)
+			sn_json_number(json, shown->axis->values[i]);
+		sn_json_end(json, ']');
+	}
 	sn_json_end(json, '}');
 }
 

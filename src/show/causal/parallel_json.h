@@ -10,7 +10,8 @@
  *
  *	{"rows": N, "axes": [AXIS...], "pairs": [[BIN, BIN, ROWS, ...]...], "cells": [GROUP..., ROWS, ...]}
  *
- * AXIS: {"name", "unit", "scale": "linear" | "log" | "category", "bins": [BIN...], "group_count"}; BIN:
+ * AXIS: {"name", "unit", "scale": "linear" | "log" | "category", "bins": [BIN...], "group_count"}, and
+ * "values" of an axis that has few different numbers: all of them, ascending; BIN:
  * {"low", "high"} or {"name"}, and "rows", "group". Bins are in the order in which they are shown:
  * "0 or less", numbers upwards, "missing"; categories by frequency, "other", "missing". `pairs` has a
  * list for each two adjacent axes, `cells` a group for each axis and the rows. Each row is counted

@@ -59,25 +59,38 @@ struct sn_full_name sn_variability_full_name(const struct sn_variability *result
 	return name;
 }
 
-static void show_groups(const struct sn_variability *result, struct sn_page *page)
+static void show_groups(const struct sn_variability *result, const char *unit, struct sn_page *page)
 {
-	static const struct sn_column columns[] = {
-	    {"count", "launches", "count"}, {"mean_ns", "mean", "ns"},
-	    {"cv", "std/mean", "ratio"},    {"p50", "median", "ns"},
-	    {"p99", "p99", "ns"},	    {"outliers", "outliers", "count"},
-	    {"drift", "drift", "ratio"},    {"name", "kernel", ""}};
-	struct sn_sheet *sheet =
-	    sn_page_table(page, "kernels", columns,
-			  "kernels, by what their launches differ from the mean in all");
+	struct sn_column columns[] = {{"count", "launches", "count"},
+				      {"mean_ns", "mean", ""},
+				      {"cv", "std/mean", "ratio"},
+				      {"p50", "median", ""},
+				      {"p99", "p99", ""},
+				      {"outliers", "outliers", "count"},
+				      {"drift", "drift", "ratio"},
+				      {"name", "kernel", ""}};
+	for (size_t i = 0; i + 1 < sizeof(columns) / sizeof(*columns); i++)
+		if (!*columns[i].unit)
+			snprintf(columns[i].unit, sizeof(columns[i].unit), "%s", unit);
+	struct sn_sheet *sheet = sn_page_sheet(
+	    page, "kernels", "kernels, by what their launches differ from the mean in all");
+	size_t count = sizeof(columns) / sizeof(*columns);
+	if (result->is_timeless) {
+		columns[count - 2] = columns[count - 1];
+		count--;
+	}
+	sn_sheet_columns(sheet, columns, count);
 	for (size_t i = 0; i < result->group_count; i++) {
 		const struct sn_kernel_group *one = result->groups + i;
 		double mean = sn_value_counts_mean(&one->durations);
 		double drift = one->drift_counts ? expm1(one->drift.whole.value) : (double)NAN;
-		sn_sheet_numbers(sheet, (double)one->durations.total, mean,
+		sn_sheet_numbers(sheet, (double)one->durations.total, mean / result->ticks,
 				 mean > 0 ? sn_value_counts_deviation(&one->durations) / mean : 0,
-				 sn_value_counts_quantile(&one->durations, 0.5),
-				 sn_value_counts_quantile(&one->durations, 0.99),
-				 (double)(one->outliers.above + one->outliers.below), drift);
+				 sn_value_counts_quantile(&one->durations, 0.5) / result->ticks,
+				 sn_value_counts_quantile(&one->durations, 0.99) / result->ticks,
+				 (double)(one->outliers.above + one->outliers.below));
+		if (!result->is_timeless)
+			sn_sheet_number(sheet, drift);
 		sn_sheet_text(sheet, sn_variability_full_name(result, one, ", ", "").text);
 	}
 	if (result->error > 0)
@@ -105,11 +118,12 @@ static void show_order(const struct sn_variability *result, const uint32_t *orde
 		       bool has_target, struct sn_sheet *sheet)
 {
 	static const struct sn_column from = {"start_ns", "from", "ns"};
+	/* where lines are short quartiles give way, then the least and the greatest */
 	static const struct sn_column of_durations[] = {
 	    {"count", "launches", "count"}, {"mean_ns", "mean", "ns"},
-	    {"std_ns", "std", "ns"},	    {"min_ns", "least", "ns"},
-	    {"q25", "25%", "ns"},	    {"q50", "median", "ns"},
-	    {"q75", "75%", "ns"},	    {"max_ns", "most", "ns"},
+	    {"std_ns", "std", "ns"},	    {"min_ns", "least", "ns", 1},
+	    {"q25", "25%", "ns", 2},	    {"q50", "median", "ns"},
+	    {"q75", "75%", "ns", 2},	    {"max_ns", "most", "ns", 1},
 	    {"adjusted", "off", "ratio"}};
 	/* of logarithms it is about a ratio */
 	static const struct sn_column of_times[] = {{"target_count", "with it", "count"},
@@ -178,7 +192,7 @@ static void show_places(const struct sn_variability *result, struct sn_page *pag
 						   {"pace_low", "from", "ratio"},
 						   {"pace_high", "to", "ratio"},
 						   {"place", "place", ""}};
-	if (result->place_count < 2)
+	if (result->place_count < 2 || result->is_timeless)
 		return;
 	struct sn_sheet *sheet = sn_page_table(
 	    page, "places", columns, "the same kernels at each place, beside the other places");
@@ -254,11 +268,26 @@ static void show_differing(const struct sn_variability *result, struct sn_page *
 	free(items);
 }
 
-void sn_variability_tables(const struct sn_variability *result, size_t top, struct sn_page *page)
+static void show_bins_of(const struct sn_variability *result, size_t top, struct sn_page *page)
 {
-	show_groups(result, page);
+	uint64_t most = 0;
+	for (size_t i = 0; i < result->bin_count; i++)
+		most = result->bins[i].count > most ? result->bins[i].count : most;
+	if (most < 2) {
+		sn_page_sheet(page, "bins", "bins of %s: none has more than one launch",
+			      sn_number_time((double)result->bin_ns).text);
+		return;
+	}
 	show_bins(result, top, page);
 	show_bin_kernels(result, top, page);
+}
+
+void sn_variability_tables(const struct sn_variability *result, const char *unit, size_t top,
+			   struct sn_page *page)
+{
+	show_groups(result, unit, page);
+	if (!result->is_timeless)
+		show_bins_of(result, top, page);
 	show_places(result, page);
 	show_differing(result, page);
 }

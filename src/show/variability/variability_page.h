@@ -6,8 +6,9 @@
 #include "variability/variability.h"
 
 void sn_variability_sentences(const struct sn_variability *result, struct sn_page *page);
-/* `top` bins of each order. */
-void sn_variability_tables(const struct sn_variability *result, size_t top, struct sn_page *page);
+/* Durations are in that unit ("ns"; "1": nobody knows); `top` bins of each order. */
+void sn_variability_tables(const struct sn_variability *result, const char *unit, size_t top,
+			   struct sn_page *page);
 
 /* The kernel of a group, shortened, or "all kernels". */
 struct sn_group_name {

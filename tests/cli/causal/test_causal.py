@@ -112,7 +112,7 @@ def test_sentences(tmp_path, text_of):
 def test_a_row_of_the_graph(tmp_path, text_of):
     """Each cell below its head, the second method's before the ends."""
     text = text_of(write(tmp_path / "chain.csv", chain()), "--target", "time", "--tier", "size")
-    assert "share effect from to found in directed so PC one other" in text
+    assert "share effect from to found in directed PC one other" in text
     assert re.search(r" 100\.0% 100\.0% directed bytes -> time ", text)
 
 

@@ -64,7 +64,7 @@ def test_every_option_with_known_words_offers_them():
     free = {"--rate", "--metric", "--where", "--thread", "--context", "--min-share", "--depth", "--limit", "--function", "--jobs",
             "--memory", "--model", "--top", "--iteration", "--from", "--to", "--trace-limit", "--trace-window", "--checkpoint",
             "--memory-limit", "--os-limit", "--gpu-counters", "--gpu-metrics", "--gpu-samples-in", "--target", "--tier",
-            "--forbid", "--require", "--cluster", "--do", "--samples", "--seed", "--bin", "--sample",
+            "--forbid", "--require", "--cluster", "--stretch", "--do", "--samples", "--seed", "--bin", "--sample",
             "--pid", "--stack", "--delay", "--times"}
     for command in commands():
         usage = run_sonde(command, "-h").out.split("\nEXAMPLES\n")[0]

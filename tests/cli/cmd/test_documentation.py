@@ -131,6 +131,9 @@ def write_traces(folder: Path) -> None:
     for name, columns in {"counters": "duration_ns,bytes,hits", "tuning": "time,block_x,block_y,unroll"}.items():
         rows = [[row * 37 % 11 + row % 5, row * 7 % 13, row * 5 % 11 + row * 7 % 13, row % 4] for row in range(200)]
         (folder / f"{name}.csv").write_text("\n".join([columns, *(",".join(map(str, row[:columns.count(",") + 1])) for row in rows)]))
+    nsight = ["ID,Process ID,Kernel Name,Block Size,Grid Size,gpu__time_duration.sum", ",,,,,usecond"]
+    nsight += [f'{row},1,"gemm","(256, 1, 1)","({64 << row % 3}, 1, 1)",{(row % 3 + 1) * (9 + row * 37 % 11)}' for row in range(90)]
+    (folder / "ncu.csv").write_text("\n".join(nsight) + "\n")
     subprocess.run(["gzip", "-k", "trace.json"], cwd=folder, check=True)
     for name in ("traces/rank0.json.gz", "traces/rank1.json.gz", "folder-of-ranks/rank0.json.gz", "rank0.json.gz", "rank1.json.gz",
                  "rank0.pt.trace.json.gz", "rank1.pt.trace.json.gz"):

@@ -2,6 +2,7 @@
 """`sonde variability`: why kernels vary, of traces whose cause of variation is planted."""
 from __future__ import annotations
 
+import csv
 import json
 import math
 import random
@@ -37,7 +38,7 @@ def test_the_grid_is_the_cause(sonde, tmp_path, seed):
     assert graph["target"] == "perf_variation" and graph["causes"][0]["cause"] == "gridX"
     assert graph["causes"][0]["sign"] == 1 and graph["causes"][0]["effect_low"] > 0.3
     assert {edge["from"] for edge in graph["edges"] if edge["to"] == "perf_variation"} == {"gridX"}
-    assert graph["sentences"][0] == "To be explained is perf_variation: |duration - mean of its kernel and configuration|, of 1500 launches."
+    assert graph["sentences"][0] == "To be explained is perf_variation (kernel_variability): |duration - mean of its kernel and configuration|, of 1500 launches."
     assert graph["sentences"][1].startswith("perf_variation depends most on gridX, which explains ")
 
 
@@ -127,6 +128,31 @@ def test_launches_without_a_linked_copy_have_no_stall(sonde, tmp_path):
     graph = why(sonde, [trace.write(tmp_path / "trace.json")], "--target", "memory_stall", "--sample", "1000000")
     assert graph["causes"][0]["cause"] == "copy_bytes" and graph["causes"][0]["share"] > 0.8
     assert "of 1000 launches" in graph["sentences"][0]
+
+
+@pytest.mark.parametrize(("target", "is_left_out"), [("kernel_variability", True), ("log_squared_residual", True), ("duration_ns", False)])
+def test_what_was_launched_once_says_nothing_of_variation(sonde, tmp_path, target, is_left_out):
+    """A third of the launches have a grid of their own: as their own mean they would say that large grids do not vary."""
+    source, run = random.Random(8), Run()
+    for number in range(900):
+        grid = 1000 + number if number % 3 == 0 else source.choice([8, 16])
+        run.launches.append(Launch("k", 1_000_000 + number * 100_000, round(20_000 * math.exp(source.gauss(0, 0.1))), grid=(grid, 1, 1)))
+    table = tmp_path / "launches.csv"
+    paths = run.write(tmp_path / "t")
+    graph = why(sonde, paths, "--target", target, "--features", table)
+    left, = [line for line in graph["sentences"] if "left out, as nothing else" in line] if is_left_out else [None]
+    assert not is_left_out or left == ("300 launches are left out, as nothing else has their kernel and configuration: "
+                                       "they cannot differ from their own mean.")
+    with table.open() as file:
+        rows = list(csv.DictReader(file))
+    name = {"kernel_variability": "perf_variation"}.get(target, target)
+    assert [row[name] == "" for row in rows] == [is_left_out and int(row["gridX"]) >= 1000 for row in rows]
+    assert graph["rows"] == sum(row[name] != "" and row["gap_ns"] != "" for row in rows)
+    if is_left_out:
+        assert graph["causes"] == []
+    found = json.loads(sonde("variability", *paths, "--target", target, "--format", "json").out)
+    assert len(found["kernels"]) == 302 and sum(row["count"] for row in found["kernels"]) == 900
+    assert found["features"]["target_meaning"]
 
 
 def test_too_few_launches(sonde, tmp_path):

@@ -79,6 +79,7 @@ export interface Axis {
 	readonly scale: 'linear' | 'log' | 'category';
 	readonly group_count: number;
 	readonly bins: readonly AxisBin[];
+	readonly values?: readonly number[]; /* all numbers, where they are few */
 }
 
 export interface Parallel {
@@ -94,6 +95,7 @@ export interface Causes {
 	readonly graph: Graph | null;
 	readonly picture: string; /* SVG; '' none */
 	readonly kernels: readonly Readonly<Record<string, unknown>>[];
+	readonly unit: string; /* of their durations */
 	readonly bins: readonly TimeBin[]; /* those that vary most */
 	readonly rankedBy: string; /* bins: the column of launches whose variance it is */
 	readonly overTime: OverTime | null;
@@ -108,6 +110,7 @@ interface Header {
 	readonly graph?: Partial<Graph>;
 	readonly variability?: {
 		readonly kernels?: readonly Readonly<Record<string, unknown>>[];
+		readonly unit?: string;
 		readonly bins?: readonly TimeBin[];
 		readonly bins_ranked_by?: string;
 		readonly over_time?: OverTime;
@@ -142,7 +145,7 @@ export function decodeCauses(payload: Payload): Causes {
 	if (header.picture) checkPicture(header, graph);
 	return {
 		title: header.title, sentences: header.sentences, graph, picture: header.picture ?? '',
-		kernels: variability?.kernels ?? [], bins: variability?.bins ?? [], rankedBy: variability?.bins_ranked_by ?? 'duration_ns',
+		kernels: variability?.kernels ?? [], unit: variability?.unit ?? 'ns', bins: variability?.bins ?? [], rankedBy: variability?.bins_ranked_by ?? 'duration_ns',
 		overTime: variability?.over_time ?? null, parallel: header.parallel ?? variability?.parallel ?? null,
 	};
 }

@@ -6,6 +6,7 @@ export interface Column {
 	readonly key: string;
 	readonly head: string;
 	readonly unit: string; /* '' text; 'id' is not shown */
+	readonly is_minor?: boolean; /* shown when it is asked for */
 }
 
 export type Cell = number | string | null;

@@ -161,23 +161,46 @@ function undeterminedSheet(graph: Graph): Sheet | null {
 	return sheet('undetermined', 'what the data does not determine', [text('what', 'undetermined')], graph.undetermined.map((item) => [itemText(item)]));
 }
 
-/* The unit of a number by its name in the JSON. */
-function unitOf(key: string): string {
-	if (/_ns$/.test(key) || /^p\d+$/.test(key) || key === 'mad' || key === 'median') return 'ns';
-	if (key === 'cv' || key === 'share') return 'ratio';
+/* The unit of a number by its name in the JSON; `unit` is that of durations. */
+function unitOf(key: string, unit: string): string {
+	if (/_ns$/.test(key) || /^p\d+$/.test(key) || key === 'mad' || key === 'median') return unit;
+	if (key === 'cv' || key === 'share' || key === 'drift') return 'ratio';
 	return /count|outliers|rank/.test(key) ? 'count' : '1';
 }
 
-function kernelSheet(kernels: Causes['kernels']): Sheet | null {
+/* What says which kernel varies, in this order; the rest is shown when it is asked for. */
+const KERNEL_COLUMNS: readonly (readonly [key: string, head: string])[] = [['name', 'kernel'], ['configuration', 'configuration'], ['count', 'launches'],
+	['mean_ns', 'mean'], ['std_ns', 'std'], ['cv', 'std/mean'], ['p50', 'p50'], ['p99', 'p99'], ['outliers', 'outliers'], ['drift', 'drift']];
+
+type Kernel = Causes['kernels'][number];
+
+/* A drift that may be chance is none. */
+function valueOf(kernel: Kernel, key: string): unknown {
+	if (key !== 'drift') return kernel[key];
+	return typeof kernel.drift === 'number' && kernel.drift_significant !== false ? kernel.drift / 100 : null;
+}
+
+function kernelCell(value: unknown): Cell {
+	if (value === null || value === undefined) return null;
+	if (typeof value === 'number' || typeof value === 'string') return value;
+	return Array.isArray(value) ? value.map(itemText).join(', ') : typeof value === 'object' ? itemsOf(value).join(', ') : String(value);
+}
+
+function kernelSheet({ kernels, unit }: Pick<Causes, 'kernels' | 'unit'>): Sheet | null {
 	if (kernels.length === 0) return null;
-	const keys = [...new Set(kernels.flatMap((kernel) => Object.keys(kernel)))];
-	const columns = keys.map((key) => ({
-		key, head: key.replace(/_ns$/, '').replace(/_/g, ' '),
-		unit: kernels.some((kernel) => typeof kernel[key] === 'number') ? unitOf(key) : '',
+	const keys = new Set(kernels.flatMap((kernel) => Object.keys(kernel)));
+	const hasValue = (key: string): boolean => kernels.some((kernel) => kernelCell(valueOf(kernel, key)) !== null);
+	/* drifts are told of where there is a time, also if none is above chance */
+	const isTold = (key: string): boolean => key === 'name' || hasValue(key) || (key === 'drift' && kernels.some(({ drift }) => typeof drift === 'number'));
+	const first = KERNEL_COLUMNS.filter(([key]) => keys.has(key) && isTold(key));
+	const known = new Set(KERNEL_COLUMNS.map(([key]) => key));
+	const rest = [...keys].filter((key) => !known.has(key) && hasValue(key)).map((key) => [key, key.replace(/_ns$/, '').replace(/_/g, ' ')] as const);
+	const columns = [...first, ...rest].map(([key, head], i) => ({
+		key, head, is_minor: i >= first.length,
+		unit: kernels.some((kernel) => typeof valueOf(kernel, key) === 'number') ? unitOf(key, unit) : '',
 	}));
-	const cellOf = (value: unknown): Cell => (value === null || value === undefined ? null : typeof value === 'number' || typeof value === 'string' ? value
-		: Array.isArray(value) ? value.join(', ') : typeof value === 'object' ? itemsOf(value).join(', ') : String(value));
-	return sheet('kernels', 'kernels', columns, kernels.map((kernel) => keys.map((key) => cellOf(kernel[key]))));
+	const rows = kernels.map((kernel) => columns.map(({ key }) => kernelCell(valueOf(kernel, key))));
+	return sheet('kernels', 'kernels', columns, rows, first.some(([key]) => key === 'drift') ? ['Drift: over the whole time, where it is above chance.'] : []);
 }
 
 export function topBins(bins: readonly TimeBin[]): TimeBin[] {
@@ -195,7 +218,7 @@ function binSheet({ bins, overTime, rankedBy }: Causes): Sheet | null {
 
 export function sheetsOf(causes: Causes): Sheet[] {
 	const { graph } = causes;
-	const all = [graph && causeSheet(graph), graph && mainEffectSheet(graph), graph && edgeSheet(graph), graph && baselineSheet(graph), graph && undeterminedSheet(graph), kernelSheet(causes.kernels), binSheet(causes)];
+	const all = [graph && causeSheet(graph), graph && mainEffectSheet(graph), graph && edgeSheet(graph), graph && baselineSheet(graph), graph && undeterminedSheet(graph), kernelSheet(causes), binSheet(causes)];
 	return all.filter((one) => one !== null);
 }
 

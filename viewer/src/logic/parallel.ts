@@ -49,7 +49,7 @@ export function brushBetween(axis: Axis, from: number, to: number): Brush {
 /* Where lines meet a bin, in the middle of what it takes on the axis. */
 function meeting(axis: Axis, first: number, last: number): Stretch {
 	const [low, high] = stretchOfBins(axis, first, last);
-	const isNamed = axis.bins[first]!.name !== undefined;
+	const isNamed = axis.bins[first]!.name !== undefined || (axis.values && first === last);
 	const half = Math.min(high - low, isNamed ? TALLEST : 1) / 2;
 	return [(low + high) / 2 - half, (low + high) / 2 + half];
 }
@@ -123,14 +123,35 @@ export interface AxisLabel {
 	readonly text: string;
 }
 
+const middleOf = (axis: Axis, bin: number): number => stretchOfBins(axis, bin, bin).reduce((sum, end) => sum + end / 2, 0);
+
+/* The numbers that an axis has between two of its bins, if they are few. */
+function valuesWithin(axis: Axis, first: AxisBin, last: AxisBin): readonly number[] {
+	return (axis.values ?? []).filter((value) => first.low !== undefined && last.high !== undefined && value >= first.low && value < last.high);
+}
+
+/* The values themselves, where lines meet the bins that they are in; those that come too near to the one before give way. */
+function labelsOfValues(axis: Axis, most: number): AxisLabel[] {
+	const labels: AxisLabel[] = [];
+	axis.bins.forEach((bin, i) => {
+		const values = valuesWithin(axis, bin, bin);
+		const at = middleOf(axis, i);
+		if (values.length === 0 || labels.some((label) => Math.abs(label.at - at) <= 0.6 / most)) return;
+		const ends = values.length > 1 ? [values[0]!, values.at(-1)!] : values;
+		labels.push({ at, text: ends.map((value) => formatEdge(value, axis.unit)).join('–') });
+	});
+	return labels;
+}
+
 /* A label at bins of an axis, at most `most` of them. */
 export function labelsOf(axis: Axis, most: number): AxisLabel[] {
-	const middle = (i: number): number => stretchOfBins(axis, i, i).reduce((sum, end) => sum + end / 2, 0);
+	const middle = (i: number): number => middleOf(axis, i);
 	const named = axis.bins.flatMap((bin, i) => (bin.name === undefined ? [] : [{ at: middle(i), text: bin.name }]));
 	if (axis.scale === 'category') {
 		const every = Math.ceil(named.length / most);
 		return named.filter((_, i) => i % every === 0);
 	}
+	if (axis.values) return [...labelsOfValues(axis, most), ...named];
 	const numbers = axis.bins.flatMap((bin, i) => (bin.low === undefined ? [] : [i]));
 	const every = Math.max(1, Math.ceil(numbers.length / Math.max(1, most - named.length)));
 	const labels = numbers.filter((_, k) => k % every === 0).map((i) => ({ at: stretchOfBins(axis, i, i)[0], text: formatEdge(axis.bins[i]!.low!, axis.unit) }));
@@ -156,6 +177,8 @@ export function brushText(axis: Axis, brush: Brush): string {
 	const [first, last] = binsOfGroups(axis, ...brush);
 	const [a, b] = [axis.bins[first]!, axis.bins[last]!];
 	if (axis.scale === 'category') return `${axis.name}: ${axis.bins.slice(first, last + 1).map(({ name }) => name).join(', ')}`;
+	const values = valuesWithin(axis, a, b);
+	if (values.length > 0) return `${axis.name}: ${values.map((value) => formatEdge(value, axis.unit)).join(', ')}`;
 	if (a.name !== undefined && first === last) return `${axis.name}: ${a.name}`;
 	return `${axis.name}: ${nameOfBin(axis, a, 'low')} to ${nameOfBin(axis, b, 'high')}`;
 }

@@ -39,7 +39,7 @@ function createSection(app: SheetsApp, sheet: Sheet): Section {
 		element,
 		update: (state) => {
 			const is = (value: (of: SheetsState) => unknown): boolean => last !== undefined && value(last) === value(state);
-			if (is((of) => of.query) && is((of) => of.sorts.get(sheet.key)) && is((of) => of.whole.has(sheet.key))) return result;
+			if (is((of) => of.query) && is((of) => of.sorts.get(sheet.key)) && is((of) => of.whole.has(sheet.key)) && is((of) => of.wide.has(sheet.key))) return result;
 			last = state;
 			const rows = table?.update(state) ?? 0;
 			result = { shown: !state.query || rows > 0 || (isCurve && sheet.title.toLowerCase().includes(state.query.toLowerCase())), rows };
@@ -91,7 +91,7 @@ export function createSheets(app: SheetsApp, pictures: readonly (readonly [id: s
 			to?.element.focus({ preventScroll: true });
 		},
 		update: (state, changed) => {
-			if (changed.size > 0 && !changed.has('query') && !changed.has('sorts') && !changed.has('whole')) return;
+			if (changed.size > 0 && !changed.has('query') && !changed.has('sorts') && !changed.has('whole') && !changed.has('wide')) return;
 			if (search.input.value.trim() !== state.query) search.input.value = state.query;
 			let rows = 0;
 			let shown = 0;

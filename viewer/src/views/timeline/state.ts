@@ -11,9 +11,10 @@ export interface SheetsState extends Common {
 	readonly query: string; /* rows with it alone are shown */
 	readonly sorts: ReadonlyMap<string, Sort>; /* by sheet; as they came without */
 	readonly whole: ReadonlySet<string>; /* sheets of which all rows are shown */
+	readonly wide: ReadonlySet<string>; /* and those of which all columns are */
 }
 
-export const INITIAL_SHEETS: SheetsState = { theme: 'auto', help: false, query: '', sorts: new Map(), whole: new Set() };
+export const INITIAL_SHEETS: SheetsState = { theme: 'auto', help: false, query: '', sorts: new Map(), whole: new Set(), wide: new Set() };
 
 export interface SheetsApp {
 	readonly timeline: Pick<Timeline, 'sheets' | 'curves_left_out'>;

@@ -8,9 +8,10 @@ import type { SheetsApp, SheetsState } from './state.ts';
 
 function cellOf(column: Column, cell: Cell): HTMLElement {
 	const text = formatCell(column, cell);
-	if (isText(column)) return h('td', { class: 'text', title: text.length > 40 && text }, text);
+	const minor = column.is_minor ? ' minor' : '';
+	if (isText(column)) return h('td', { class: `text${minor}`, title: text.length > 24 && text }, text);
 	const bar = barOf(column, cell);
-	const element = h('td', { class: Number.isNaN(bar) ? 'number' : 'number bar' }, text);
+	const element = h('td', { class: (Number.isNaN(bar) ? 'number' : 'number bar') + minor }, text);
 	if (!Number.isNaN(bar)) element.style.setProperty('--bar-length', `${(100 * bar).toFixed(1)}%`);
 	return element;
 }
@@ -24,7 +25,7 @@ function createHeads(app: SheetsApp, sheet: Sheet): { element: HTMLElement; upda
 		else sorts.delete(sheet.key);
 		app.store.update({ sorts });
 	};
-	const heads = sheet.columns.map((column, i) => h('th', { scope: 'col', class: isText(column) && 'text' },
+	const heads = sheet.columns.map((column, i) => h('th', { scope: 'col', class: [isText(column) && 'text', column.is_minor && 'minor'].filter(Boolean).join(' ') },
 		h('button', { type: 'button', onclick: () => sortBy(i) }, column.head || (isText(column) ? '' : column.key))));
 	return {
 		element: h('thead', {}, h('tr', {}, ...heads.filter((_, i) => isShown(sheet.columns[i]!)))),
@@ -51,13 +52,27 @@ export function createTable(app: SheetsApp, sheet: Sheet): TableView {
 		type: 'button', class: 'action more',
 		onclick: () => app.store.update({ whole: new Set([...app.store.state.whole, sheet.key]) }),
 	});
+	const hasMinor = sheet.columns.some(({ is_minor }) => is_minor);
+	const wider = h('button', {
+		type: 'button', class: 'action wider', hidden: !hasMinor,
+		onclick: () => {
+			const wide = new Set(app.store.state.wide);
+			if (!wide.delete(sheet.key)) wide.add(sheet.key);
+			app.store.update({ wide });
+		},
+	});
+	const table = h('table', {}, heads.element, body);
 	const shown = sheet.columns.map((column, i) => [column, i] as const).filter(([column]) => isShown(column));
 	return {
-		element: h('div', {}, h('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': sheet.title }, h('table', {}, heads.element, body)), more),
+		element: h('div', {}, h('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': sheet.title }, table), more, wider),
 		update: (state) => {
 			const found = rowsFound(sheet, state.query, state.sorts.get(sheet.key));
 			const count = rowsShown(sheet, found.length, state.whole.has(sheet.key));
+			const isWide = state.wide.has(sheet.key);
 			heads.update(state);
+			table.classList.toggle('narrow', hasMinor && !isWide);
+			wider.textContent = isWide ? 'Show fewer columns' : 'Show all columns';
+			wider.setAttribute('aria-pressed', String(isWide));
 			body.replaceChildren(...found.slice(0, count).map((row) =>
 				h('tr', {}, ...shown.map(([column, i]) => cellOf(column, sheet.rows[row]![i] ?? null)))));
 			more.hidden = count === found.length;
