@@ -85,11 +85,11 @@ static int collect(struct annotating *annotating)
 		const struct sonde_db_frame *frame =
 		    stat.count > 0 ? native_of(db, plane.contexts[i]) : NULL;
 		if (frame)
-			result = sn_vec_push(
-			    &annotating->places, &annotating->place_capacity,
-			    &annotating->place_count,
-			    (struct place){frame->module, frame->offset - (frame->flags & 1), stat.sum,
-					   stat.count});
+			result = sn_vec_push(&annotating->places, &annotating->place_capacity,
+					     &annotating->place_count,
+					     (struct place){frame->module,
+							    frame->offset - (frame->flags & 1),
+							    stat.sum, stat.count});
 	}
 	sort_places(annotating->places, annotating->place_count, NULL);
 	return result;
@@ -138,19 +138,18 @@ static int open_file(struct annotating *annotating, const struct sonde_db_module
 		     const char **why)
 {
 	const char *id = sonde_db_string(annotating->request->db, module->build_id);
-	struct sn_symbolizer_options options = {.debug_path = annotating->request->debug_path,
-						.cache_folder = "",
-						.no_loops = true};
+	struct sn_symbolizer_options options = {
+	    .debug_path = annotating->request->debug_path, .cache_folder = "", .no_loops = true};
 	struct sn_symbol_location location;
 	struct sn_symbol_module_info info;
 	uint8_t bytes[64];
 	uint64_t address = 0;
 	struct sn_error ignored;
 	int result = sn_symbolizer_new(&options, &annotating->symbolizer, &ignored);
-	result = result ? result
-			: sn_symbolizer_module(annotating->symbolizer, annotating->path, bytes,
-					       parse_hex(id, bytes), module->flags,
-					       &annotating->module);
+	result =
+	    result ? result
+		   : sn_symbolizer_module(annotating->symbolizer, annotating->path, bytes,
+					  parse_hex(id, bytes), module->flags, &annotating->module);
 	result = result ? result
 			: sn_symbolizer_lookup(annotating->symbolizer, annotating->module, &address,
 					       1, &location);
@@ -196,8 +195,7 @@ static int share_out(struct annotating *annotating, const struct place *places, 
 	int result = 0;
 	for (size_t i = 0; !result && i < count; i++) {
 		uint32_t at = sn_code_function_at(annotating->code, places[i].offset);
-		uint32_t function =
-		    at == SN_CODE_NONE ? at : sn_flow_owner(annotating->code, at);
+		uint32_t function = at == SN_CODE_NONE ? at : sn_flow_owner(annotating->code, at);
 		uint32_t number = sn_intern_item(&functions, &function, sizeof(function), shares,
 						 &capacity, {function, 0, 0});
 		if (number == SN_INTERN_NONE) {
@@ -224,11 +222,10 @@ static int describe(struct annotating *annotating, struct sn_annotated_function 
 	if (result)
 		return result;
 	const struct sn_symbol_frame *frame = &location.frames[0];
-	function->name = frame->name
-			     ? sn_arena_text(texts, frame->name)
-			     : sn_arena_print(texts, "%s+0x%llx",
-					      slash ? slash + 1 : annotating->path,
-					      (unsigned long long)function->start);
+	function->name =
+	    frame->name ? sn_arena_text(texts, frame->name)
+			: sn_arena_print(texts, "%s+0x%llx", slash ? slash + 1 : annotating->path,
+					 (unsigned long long)function->start);
 	function->file = frame->file ? sn_arena_text(texts, frame->file) : NULL;
 	function->line = frame->function_line;
 	function->image = annotating->path;
@@ -345,9 +342,8 @@ static int find_lines(struct annotating *annotating, struct sn_annotated_functio
 	return result;
 }
 
-static void add_samples(const struct annotating *annotating,
-			struct sn_annotated_function *function, uint32_t number,
-			const struct place *places, size_t count)
+static void add_samples(const struct annotating *annotating, struct sn_annotated_function *function,
+			uint32_t number, const struct place *places, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		uint32_t at = sn_code_function_at(annotating->code, places[i].offset);

@@ -32,14 +32,14 @@ struct sn_annotated_instruction {
 	const char *file; /* the innermost source line; NULL unknown */
 	uint32_t line;
 	const char *inlined; /* the function that this line is of; NULL: that of the listing */
-	bool begins_block; /* control may come from elsewhere, or the one before goes elsewhere */
+	bool begins_block;   /* control may come from elsewhere, or the one before goes elsewhere */
 	double value, samples;
 };
 
 struct sn_annotated_function {
-	const char *name;   /* readable; of code without a symbol "image+0x1234" */
-	const char *image;  /* path */
-	const char *file;   /* where it is declared; NULL unknown */
+	const char *name;  /* readable; of code without a symbol "image+0x1234" */
+	const char *image; /* path */
+	const char *file;  /* where it is declared; NULL unknown */
 	uint32_t line;
 	uint64_t start;
 	double value, samples;
@@ -60,11 +60,11 @@ struct sn_annotation {
 	size_t function_count, function_capacity;
 	struct sn_annotate_gap *gaps; /* the largest first */
 	size_t gap_count, gap_capacity;
-	double value;	    /* of the metric in all of the database */
-	double not_shown;   /* of functions that fit but are beyond the limit */
-	size_t left_out;    /* their number */
-	bool has_image;	    /* one that fits has values, */
-	bool is_read;	    /* and its file could be read */
+	double value;	  /* of the metric in all of the database */
+	double not_shown; /* of functions that fit but are beyond the limit */
+	size_t left_out;  /* their number */
+	bool has_image;	  /* one that fits has values, */
+	bool is_read;	  /* and its file could be read */
 };
 
 /* 0 or a negative enum sn_err; release it in either case. Where nothing fits it is 0, too, and has_image, is_read and the gaps say why. */

@@ -97,10 +97,11 @@ static int refuse(const struct request *request, const struct sn_annotation *ann
 	if (annotation->function_count)
 		return 0;
 	if (!annotation->has_image)
-		return image ? sn_command_fail("no image is called '%s', or it has no samples of its "
-					       "own (sonde report %s --by module lists them)",
-					       image, request->path)
-			     : sn_command_fail("'%s' has no samples in machine code", request->path);
+		return image
+			   ? sn_command_fail("no image is called '%s', or it has no samples of its "
+					     "own (sonde report %s --by module lists them)",
+					     image, request->path)
+			   : sn_command_fail("'%s' has no samples in machine code", request->path);
 	if (function && annotation->is_read)
 		return sn_command_fail("no function with samples is called '%s'", function);
 	return sn_command_fail("cannot list '%s': %s", annotation->gaps[0].image,

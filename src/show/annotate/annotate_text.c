@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-	NEAR = 6,	/* instructions beside one with samples that are shown as well */
+	NEAR = 6,	  /* instructions beside one with samples that are shown as well */
 	TEXT_COLUMN = 31, /* where instructions and source begin */
 	HOT_PERCENT = 5,  /* that stands out */
 };
@@ -43,9 +43,11 @@ static void print_heading(const struct sn_annotation *annotation,
 	fputs("  [", page->out);
 	print_clean(page, slash ? slash + 1 : function->image, 0);
 	fputs("]", page->out);
-	fprintf(page->out, "%s%s of %s", dot, sn_number_part(function->value, annotation->value).text,
+	fprintf(page->out, "%s%s of %s", dot,
+		sn_number_part(function->value, annotation->value).text,
 		sonde_db_string(view->db, metric->name));
-	fprintf(page->out, ", %s, %s sample%s\n", sn_number_text(function->value, unit_of(view)).text,
+	fprintf(page->out, ", %s, %s sample%s\n",
+		sn_number_text(function->value, unit_of(view)).text,
 		sn_number_counted(function->samples).text, function->samples == 1 ? "" : "s");
 	if (function->file) {
 		print_clean(page, function->file, 0);
@@ -80,9 +82,9 @@ static void print_line(const struct sn_annotate_view *view, const struct sn_term
 	print_clean(page, place, 0);
 	if (*text) {
 		fputs("  ", page->out);
-		print_clean(page, text,
-			    view->is_full ? 0
-					  : page->width - TEXT_COLUMN - (int)sn_utf8_columns(place));
+		print_clean(
+		    page, text,
+		    view->is_full ? 0 : page->width - TEXT_COLUMN - (int)sn_utf8_columns(place));
 	}
 	sn_text_style(page, SN_PLAIN);
 	putc('\n', page->out);
@@ -101,7 +103,8 @@ static void print_instruction(const struct sn_annotated_function *function,
 		fprintf(page->out, "%15s", "");
 	}
 	fprintf(page->out, "  %10" PRIx64 "  %c ", one->address, one->begins_block ? '>' : ' ');
-	print_clean(page, *one->text ? one->text : "?", view->is_full ? 0 : page->width - TEXT_COLUMN);
+	print_clean(page, *one->text ? one->text : "?",
+		    view->is_full ? 0 : page->width - TEXT_COLUMN);
 	sn_text_style(page, one->samples > 0 && is_hot ? SN_PLAIN : "");
 	putc('\n', page->out);
 }
@@ -145,8 +148,8 @@ static void print_gaps(const struct sn_annotation *annotation, const struct sn_t
 			break;
 		fputs("Not shown: ", page->out);
 		print_clean(page, gap->image, 0);
-		fprintf(page->out, ", %s: %s.\n", sn_number_part(gap->value, annotation->value).text,
-			gap->why);
+		fprintf(page->out, ", %s: %s.\n",
+			sn_number_part(gap->value, annotation->value).text, gap->why);
 	}
 	if (annotation->left_out)
 		fprintf(page->out, "%s more function%s with %s (--limit)\n",
