@@ -6,14 +6,18 @@ import csv
 import json
 import math
 import random
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 import samples
+from conftest import BUILD
 from pages import page_data
 
 numpy = pytest.importorskip("numpy")
 
+SONDE_MPI = BUILD / "src/cmd/sonde-mpi"
 LAUNCHES = 390  # below what is compared by stretches
 NSIGHT = ["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size", "Device", "CC"]
 MEASURES = {"mean_ns": numpy.mean, "std_ns": numpy.std, "min_ns": numpy.min, "max_ns": numpy.max, "p50": numpy.median,
@@ -224,9 +228,33 @@ def test_page(sonde, tmp_path):
         assert bool(page["variability"]["bins"]) is has_times
 
 
-def test_ranks_and_threads_give_the_same(sonde, tmp_path):
+def test_threads_give_the_same(sonde, tmp_path):
     path = write(tmp_path / "t.csv", rocprofv3(launches(8)))
     assert sonde("variability", path, "-j", "1").out == sonde("variability", path, "-j", "3").out != ""
+
+
+@pytest.mark.skipif(not SONDE_MPI.exists() or not shutil.which("mpirun"), reason="built without MPI")
+def test_ranks_give_the_same(sonde, tmp_path):
+    """Of several tables; and the mistake that all of them find is said once."""
+    paths = [write(tmp_path / "a.csv", raw(launches(8))), write(tmp_path / "b.csv", raw(launches(9)))]
+    start = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3", SONDE_MPI, "variability", *paths]
+    ranks = subprocess.run([*start, "--format", "json"], capture_output=True, text=True)
+    assert ranks.returncode == 0 and ranks.stdout.splitlines() == sonde("variability", *paths, "--format", "json").out.splitlines()
+    ranks = subprocess.run([*start, "--target", "none"], capture_output=True, text=True)
+    assert ranks.returncode == 128 and ranks.stderr.count("has no column 'none'") == 1
+
+
+def test_what_tells_how_a_launch_was_made_is_set_from_outside(sonde, tmp_path):
+    """Its effect is known without a way in the graph; that of a counter is not."""
+    rows, draw = launches(9, 200), random.Random(2)
+    lines = raw(rows).splitlines()[1:]
+    lines[0] += ',"launch__registers_per_thread"'
+    lines[1] += ',"register/thread"'
+    lines[2:] = [f'{line},"{draw.choice([16, 32, 64])}"' for line in lines[2:]]
+    graph = answer(sonde, write(tmp_path / "t.csv", "\n".join(lines) + "\n"), "--samples", "20")["graph"]
+    assert {effect["column"] for effect in graph["main_effects"]} == {"Kernel Name", "Grid Size x", "launch__registers_per_thread"}
+    own = answer(sonde, tmp_path / "t.csv", "--samples", "20", "--tier", "lts__*")["graph"]
+    assert {effect["column"] for effect in own["main_effects"]} == {"lts__hit_rate.pct"}
 
 
 @pytest.mark.parametrize("options, status, why", [
