@@ -107,6 +107,14 @@ static bool fits(const char *pattern, const char *path)
 	return !pattern || is_like(pattern, path) || (slash && is_like(pattern, slash + 1));
 }
 
+bool sn_annotate_has_image(const struct sonde_db *db, const char *image)
+{
+	for (uint32_t module = 0; module < sonde_db_module_count(db); module++)
+		if (fits(image, sonde_db_string(db, sonde_db_module(db, module)->path)))
+			return true;
+	return false;
+}
+
 /* ---- one image ---- */
 
 static void close_image(struct annotating *annotating)

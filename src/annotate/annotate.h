@@ -70,4 +70,6 @@ struct sn_annotation {
 /* 0 or a negative enum sn_err; release it in either case. Where nothing fits it is 0, too, and has_image, is_read and the gaps say why. */
 int sn_annotate(struct sn_annotation *annotation, const struct sn_annotate_request *request,
 		struct sn_error *error);
+/* Whether a module of the database fits the pattern of an image. */
+bool sn_annotate_has_image(const struct sonde_db *db, const char *image);
 void sn_annotation_release(struct sn_annotation *annotation);

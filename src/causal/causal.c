@@ -82,7 +82,8 @@ static int prepare(struct sn_causal *causal, const struct sn_prior *prior,
 						     .cluster = prior->cluster,
 						     .are_stretches = prior->are_stretches,
 						     .configurations = configurations,
-						     .identity = prior->identity,
+						     .identity = prior->tier_count ? prior->identity
+										   : UINT32_MAX,
 						     .tiers = prior->tiers};
 	result = result ? result : sn_prepare(&causal->prepared, prior->table, &preparing, error);
 	free(configurations);

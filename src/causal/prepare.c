@@ -168,6 +168,48 @@ static int rank(struct preparing *preparing, const struct sn_causal_column *colu
 	return 0;
 }
 
+/* ---- what few identities determine ---- */
+
+/* Whether all rows of a level that have a value have the same. `first` has room for a number of each level. */
+static bool is_determined(const struct preparing *preparing, const struct sn_causal_column *column,
+			  const struct sn_causal_column *by, double *first)
+{
+	for (uint32_t level = 0; level < by->levels; level++)
+		first[level] = NAN;
+	for (size_t row = 0; row < preparing->prepared->rows; row++) {
+		uint32_t at = preparing->prepared->kept_rows[row];
+		if (isnan(by->values[at]) || isnan(column->values[at]))
+			continue;
+		double *known = &first[(size_t)by->values[at]];
+		if (!isnan(*known) && *known != column->values[at])
+			return false;
+		*known = column->values[at];
+	}
+	return true;
+}
+
+/* Of few kernels with one configuration each nobody can tell what a part of it does from what the kernel does: the kernel stands for all of it. */
+static int leave_determined(struct preparing *preparing)
+{
+	const struct sn_causal_table *table = preparing->table;
+	uint32_t identity = preparing->options->identity;
+	double first[SN_CLUSTERS_LEAST];
+	int result = 0;
+	if (identity == UINT32_MAX || preparing->is_left[identity] ||
+	    table->columns[identity].levels < 2 ||
+	    table->columns[identity].levels >= SN_CLUSTERS_LEAST)
+		return 0;
+	for (uint32_t column = 0; !result && column < table->column_count; column++)
+		if (column != identity && column != preparing->options->target &&
+		    !preparing->is_left[column] && preparing->options->tiers &&
+		    !preparing->options->tiers[column] &&
+		    is_determined(preparing, &table->columns[column], &table->columns[identity],
+				  first))
+			result = leave(preparing, (struct sn_left_column){.column = column,
+									  .why = SN_LEFT_IDENTITY});
+	return result;
+}
+
 /* ---- rows that lack a value ---- */
 
 static void keep_whole_rows(struct preparing *preparing)
@@ -537,17 +579,32 @@ static int make_given(struct preparing *preparing, struct sn_error *error)
 	return 0;
 }
 
-/* None where no two rows are of one configuration. Of few ones rows are independent: what differs between them is what was set. */
+/* Whether each level of a text that was set is of some configurations: of as many levels as these nobody can tell what is a level's and what a configuration's. */
+static bool are_levels_few(const struct preparing *preparing, uint32_t configurations)
+{
+	const struct sn_causal_table *table = preparing->table;
+	for (uint32_t column = 0; column < table->column_count; column++)
+		if (!preparing->is_left[column] && preparing->options->tiers &&
+		    !preparing->options->tiers[column] &&
+		    table->columns[column].levels * SN_SETTINGS_A_LEVEL > configurations)
+			return false;
+	return true;
+}
+
+/* None where no two rows are of one configuration. Of few ones rows are independent: what differs between them is what was set. But kernels differ by more than their configurations. */
 static int make_repeats(struct preparing *preparing, struct sn_clusters *repeats)
 {
 	struct sn_prepared *prepared = preparing->prepared;
+	bool are_launches = preparing->options->are_stretches;
+	uint32_t least = are_launches ? SN_CLUSTERS_LEAST : SN_MEANS_LEAST;
 	if (!preparing->options->configurations)
 		return 0;
 	int result = sn_clusters_init(repeats, preparing->options->configurations,
 				      prepared->kept_rows, prepared->rows);
 	repeats->kind = SN_CLUSTERS_REPEATS;
-	repeats->has_means = !preparing->options->are_stretches && repeats->count >= SN_MEANS_LEAST;
-	if (result || repeats->are_single || repeats->count < SN_CLUSTERS_LEAST)
+	repeats->has_means = !are_launches;
+	if (result || repeats->are_single || repeats->count < least ||
+	    (!are_launches && !are_levels_few(preparing, repeats->count)))
 		sn_clusters_release(repeats);
 	return result;
 }
@@ -557,8 +614,10 @@ static int make_clusters(struct preparing *preparing, struct sn_error *error)
 {
 	struct sn_prepared *prepared = preparing->prepared;
 	const struct sn_prepare_options *options = preparing->options;
+	uint32_t target = options->target;
+	bool is_of_text = target == UINT32_MAX || preparing->table->columns[target].levels;
 	if (options->cluster == UINT32_MAX)
-		return prepared->is_discrete
+		return prepared->is_discrete && is_of_text
 			   ? 0
 			   : sn_fail_code(error, make_repeats(preparing, &prepared->clusters));
 	int result = make_given(preparing, error);
@@ -574,6 +633,7 @@ static int prepare(struct preparing *preparing, struct sn_error *error)
 	result = result ? result : keep_asked(preparing, error);
 	result = result ? result : sn_fail_code(error, leave_cluster(preparing));
 	result = result ? result : leave_what_says_nothing(preparing, error);
+	result = result ? result : sn_fail_code(error, leave_determined(preparing));
 	result = result ? result : leave_gaps(preparing, error);
 	/* what varied in the rows that were left out alone */
 	result = result ? result : leave_what_says_nothing(preparing, error);

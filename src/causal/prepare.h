@@ -21,6 +21,7 @@ enum sn_left_out {
 	SN_LEFT_DISTINCT, /* a category of more levels than a tenth of the rows, or than 50 */
 	SN_LEFT_SAME,	  /* as another column */
 	SN_LEFT_CLUSTER,  /* tells which rows belong together */
+	SN_LEFT_IDENTITY, /* set from outside, and determined by the identity (see the options), of which there are few */
 	SN_LEFT_SCREENED, /* says nothing of the target beyond what is kept (screen/screen.h) */
 };
 
@@ -65,8 +66,9 @@ struct sn_prepare_options {
 	const double *
 	    configurations; /* of each row the number of its settings (repeats.h); NULL: there are none */
 	uint32_t
-	    identity; /* a column that says of which configurations a row is, beside its settings: a kernel; UINT32_MAX: there is none */
-	const uint16_t *tiers; /* of each column; NULL: all are of one */
+	    identity; /* a column of text that is more than its settings, which nobody can tell from it where it is one of few: a kernel; UINT32_MAX: there is none */
+	const uint16_t
+	    *tiers; /* of each column, the first one set from outside; NULL: all are of one */
 };
 
 /* 0 or a negative enum sn_err: nothing is left, or the target says nothing. Release it in either case. */

@@ -27,7 +27,9 @@ struct sn_prior {
 	size_t pair_count, pair_capacity;
 };
 
-#define SN_PRIOR_UNNAMED UINT16_MAX
+#define SN_PRIOR_UNNAMED   UINT16_MAX
+/* The identity of launches. */
+#define SN_IDENTITY_COLUMN "kernel"
 
 /* Nothing is known but the target's name, which may be NULL. Release it in any case. 0 or a negative enum sn_err: there is no such column. */
 int sn_prior_init(struct sn_prior *prior, const struct sn_causal_table *table, const char *target,

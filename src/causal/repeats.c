@@ -92,6 +92,20 @@ static int number_rows(struct repeating *repeating)
 	return result;
 }
 
+/* Of launches: where they ran, on which device or in which file, is no part of the kernel's configuration. */
+static void leave_places(struct sn_repeats *settings, const struct sn_prior *prior)
+{
+	uint32_t kept = 0;
+	for (uint32_t place = 0; place < settings->setting_count; place++) {
+		uint32_t column = settings->settings[place];
+		bool is_place = prior->are_stretches && prior->table->columns[column].levels &&
+				column != prior->identity;
+		if (!is_place)
+			settings->settings[kept++] = column;
+	}
+	settings->setting_count = kept;
+}
+
 int sn_configurations_find(double **configurations, const struct sn_prior *prior)
 {
 	const struct sn_causal_table *table = prior->table;
@@ -99,6 +113,7 @@ int sn_configurations_find(double **configurations, const struct sn_prior *prior
 	struct sn_intern known = {0};
 	*configurations = NULL;
 	int result = find_settings(&settings, prior);
+	leave_places(&settings, prior);
 	if (result || !settings.setting_count) {
 		sn_repeats_release(&settings);
 		return result;

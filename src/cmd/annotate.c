@@ -49,7 +49,7 @@ static bool read_options(struct request *request)
 	return true;
 }
 
-/* DATABASE [IMAGE[:FUNCTION]]; a function's name may have colons, a file's name has none before one in most. */
+/* DATABASE [IMAGE[:FUNCTION]] */
 static int read_operands(struct request *request)
 {
 	const struct sn_options *options = &request->options;
@@ -62,15 +62,28 @@ static int read_operands(struct request *request)
 	if (optind + 1 == options->argc)
 		return 0;
 	request->image = strdup(options->argv[optind + 1]);
-	if (!request->image)
-		return sn_command_fail("out of memory");
-	char *colon = strchr(request->image, ':');
-	if (colon) {
+	return request->image ? 0 : sn_command_fail("out of memory");
+}
+
+/* Cuts it at the first colon behind an image of the database: names of functions have colons, and so may those of files. */
+static void cut_image(struct request *request)
+{
+	char *colon = request->image;
+	if (!colon)
+		return;
+	bool is_whole = sn_annotate_has_image(request->asked.db, request->image);
+	while (!is_whole && (colon = strchr(colon, ':'))) {
 		*colon = 0;
-		request->asked.function = colon[1] ? colon + 1 : NULL;
+		if (!*request->image || sn_annotate_has_image(request->asked.db, request->image))
+			break;
+		*colon++ = ':';
 	}
+	if (!is_whole && !colon && (colon = strchr(request->image, ':')))
+		*colon = 0; /* of no image: what stands before the first one is told */
+	request->asked.function = !is_whole && colon && colon[1] ? colon + 1 : NULL;
 	request->asked.image = *request->image ? request->image : NULL;
-	return 0;
+	if (!request->has_limit && request->asked.function)
+		request->asked.limit = 0;
 }
 
 static int choose_metric(struct request *request)
@@ -99,7 +112,7 @@ static int refuse(const struct request *request, const struct sn_annotation *ann
 	if (!annotation->has_image)
 		return image
 			   ? sn_command_fail("no image is called '%s', or it has no samples of its "
-					     "own (sonde report %s --by module lists them)",
+					     "own (sonde report '%s' --by module lists them)",
 					     image, request->path)
 			   : sn_command_fail("'%s' has no samples in machine code", request->path);
 	if (function && annotation->is_read)
@@ -133,6 +146,7 @@ static int run(struct request *request, struct sonde_db *db)
 	struct sn_annotation annotation;
 	struct sn_error error = {""};
 	request->asked.db = db;
+	cut_image(request);
 	int status = choose_metric(request);
 	if (status)
 		return status;
@@ -151,8 +165,6 @@ int sn_command_annotate_run(int argc, char **argv)
 	if (!read_options(&request))
 		return request.options.status;
 	int status = read_operands(&request);
-	if (!request.has_limit && request.asked.function)
-		request.asked.limit = 0;
 	sn_sources_add_usual(&request.sources);
 	status = status ? status : sn_command_open(request.path, &db);
 	if (!status)

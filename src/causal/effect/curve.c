@@ -3,6 +3,7 @@
 #include "curve.h"
 
 #include "cross_fit.h"
+#include "causal/normal.h"
 
 #include "base/sort_by.h"
 
@@ -13,11 +14,12 @@
 #define LEAST_ROWS     20u
 #define LEAST_CLUSTERS 3u
 #define BENDS_MOST     15u
-#define PARTS_MOST     (BENDS_MOST + 2)
+#define BASIC_PARTS    3u
+#define PARTS_MOST     (BENDS_MOST + BASIC_PARTS)
 #define ROWS_A_BEND    40u
-/* The part of a part's variance that must be left by what is held, or else it is determined; and what keeps the regression solvable. */
+/* The part of a part's variance that must be left by what is held, and by the parts before. */
 #define LEAST_LEFT     1e-6
-#define PENALTY	       1e-9
+#define LEVERAGE_MOST  0.9
 
 SN_SORT_BY(sort_numbers, double, const void *, SN_ORDER(*a, *b));
 
@@ -27,9 +29,10 @@ struct bending {
 	double value;
 	struct sn_cross_fit cross;
 	struct sn_features held;
-	double *scratch, *target;
-	/* of the cause: the line, the parabola, then one more from each knot on; of each place, in standard deviations, less its mean, and then less what is held */
-	double middle, knots[BENDS_MOST];
+	double *scratch, *target, *sorted,
+	    *normal; /* sorted: values of the cause; normal: of each place */
+	/* of the cause; of each place, in standard deviations, less its mean, and then less what is held */
+	double knots[BENDS_MOST];
 	uint32_t parts;
 	double *columns;
 	double at_value[PARTS_MOST]; /* what it would be, against its mean */
@@ -37,39 +40,84 @@ struct bending {
 
 /* ---- the curve ---- */
 
-/* A spline of the second degree, with knots where bends of basis.c are: as if the values were normal numbers, from -2 to 2 in equal steps. */
-static void place_knots(struct bending *of)
+/* The values in ascending order, and how many different ones there are. */
+static uint32_t sort_values(struct bending *of)
 {
 	size_t rows = of->cross.rows;
-	uint32_t bends = (uint32_t)(of->cross.cluster_count / ROWS_A_BEND), knots = 0;
-	bends = bends < 1 ? 1 : bends > BENDS_MOST ? BENDS_MOST : bends;
-	memcpy(of->scratch, of->question->cause.values, rows * sizeof(double));
-	sort_numbers(of->scratch, rows, NULL);
-	double before = of->scratch[0], last = of->scratch[rows - 1];
-	for (uint32_t bend = 0; bend < bends; bend++) {
-		double normal = bends > 1 ? -2 + 4 * (double)bend / (bends - 1) : 0;
-		double knot = of->scratch[(size_t)((double)rows * erfc(-normal / sqrt(2)) / 2)];
-		if (knot > before && knot < last)
-			of->knots[knots++] = before = knot;
+	uint32_t different = 1;
+	memcpy(of->sorted, of->question->cause.values, rows * sizeof(double));
+	sort_numbers(of->sorted, rows, NULL);
+	for (size_t row = 1; row < rows; row++)
+		different += of->sorted[row] != of->sorted[row - 1];
+	return different;
+}
+
+/* The first of the sorted values that is not below, or above, a value. */
+static size_t first_from(const struct bending *of, double value, bool is_above)
+{
+	size_t low = 0, high = of->cross.rows;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (of->sorted[middle] < value || (is_above && of->sorted[middle] == value))
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	of->middle = of->scratch[rows / 2];
-	of->parts = knots + 2;
+	return low;
 }
 
-static double part_of(const struct bending *of, uint32_t part, double value)
+/* The normal quantile of the middle rank of those that have a value. */
+static double normal_at(const struct bending *of, size_t first, size_t end)
 {
-	double beyond = !part	    ? value
-			: part == 1 ? value - of->middle
-				    : fmax(0, value - of->knots[part - 2]);
-	return part ? beyond * beyond : value;
+	return sn_normal_quantile((double)(first + end) / 2 / (double)of->cross.rows);
 }
 
-/* A part less its mean, in its own standard deviations. */
-static void make_part(struct bending *of, uint32_t part, double *values)
+/* A value as if values were normal numbers; between two of them along a line. */
+static double as_normal(const struct bending *of, double value)
 {
+	size_t first = first_from(of, value, false), end = first_from(of, value, true);
+	if (first < end || !first || end == of->cross.rows)
+		return first < end ? normal_at(of, first, end)
+				   : (first ? normal_at(of, of->cross.rows - 1, of->cross.rows)
+					    : normal_at(of, 0, 1));
+	double below = of->sorted[first - 1], above = of->sorted[end];
+	double low = normal_at(of, first_from(of, below, false), first),
+	       high = normal_at(of, end, first_from(of, above, true));
+	return low + (high - low) * (value - below) / (above - below);
+}
+
+/*
+ * The parts: the value, so that what is a line is one, and of the value as a normal number the line, the parabola, and one more from each knot on, which lie from -2 to 2 in equal
+ * steps. Whatever is spread over decades bends as smoothly there as what is not. There is one less than there are different values, at most.
+ */
+static void choose_parts(struct bending *of)
+{
+	uint32_t different = sort_values(of);
+	uint32_t bends = (uint32_t)(of->cross.cluster_count / ROWS_A_BEND);
+	bends = bends > BENDS_MOST ? BENDS_MOST : bends;
+	of->parts = BASIC_PARTS + bends;
+	if (of->parts > different - 1)
+		of->parts = different - 1;
+	bends = of->parts > BASIC_PARTS ? of->parts - BASIC_PARTS : 0;
+	for (uint32_t bend = 0; bend < bends; bend++)
+		of->knots[bend] = bends > 1 ? -2 + 4 * (double)bend / (bends - 1) : 0;
+}
+
+static double part_of(const struct bending *of, uint32_t part, double value, double normal)
+{
+	double beyond =
+	    part < BASIC_PARTS ? normal : fmax(0, normal - of->knots[part - BASIC_PARTS]);
+	return !part ? value : part == 1 ? normal : beyond * beyond;
+}
+
+/* A part less its mean, in its own standard deviations, in a place among the columns. */
+static void make_part(struct bending *of, uint32_t part, uint32_t place)
+{
+	double *values = of->columns + place * of->cross.rows;
 	double mean = 0, squares = 0, rows = (double)of->cross.rows;
 	for (size_t at = 0; at < of->cross.rows; at++) {
-		values[at] = part_of(of, part, of->question->cause.values[of->cross.order[at]]);
+		values[at] = part_of(of, part, of->question->cause.values[of->cross.order[at]],
+				     of->normal[at]);
 		mean += values[at] / rows;
 	}
 	for (size_t at = 0; at < of->cross.rows; at++) {
@@ -77,9 +125,12 @@ static void make_part(struct bending *of, uint32_t part, double *values)
 		squares += values[at] * values[at];
 	}
 	double deviation = sqrt(squares / rows);
+	/* a knot beyond all values */
+	deviation = deviation > 0 ? deviation : 1;
 	for (size_t at = 0; at < of->cross.rows; at++)
 		values[at] /= deviation;
-	of->at_value[part] = (part_of(of, part, of->value) - mean) / deviation;
+	of->at_value[place] =
+	    (part_of(of, part, of->value, as_normal(of, of->value)) - mean) / deviation;
 }
 
 /* What those that are held leave of a column, in its place; the part of its variance that is. */
@@ -102,19 +153,30 @@ static int take_held(struct bending *of, double *values, double *left)
 
 /* ---- the change ---- */
 
-/* Solves for `right` and for what is asked at once: products of parts, which are overwritten. */
-static void solve(const struct bending *of, double *right)
+/* What the parts before leave of a part, in its own standard deviations, and of what it would be; false where that is nothing: values are few, or the parts are one there. */
+static bool make_apart(struct bending *of, uint32_t part)
 {
-	double products[PARTS_MOST * PARTS_MOST];
 	size_t rows = of->cross.rows;
-	for (uint32_t a = 0; a < of->parts; a++)
-		for (uint32_t b = 0; b < of->parts; b++) {
-			double sum = a == b ? PENALTY * (double)rows : 0;
-			for (size_t at = 0; at < rows; at++)
-				sum += of->columns[a * rows + at] * of->columns[b * rows + at];
-			products[a * of->parts + b] = sum;
-		}
-	sn_ridge_solve(products, of->parts, right);
+	double *own = of->columns + part * rows, left = 0, before = 0;
+	for (size_t at = 0; at < rows; at++)
+		before += own[at] * own[at];
+	for (uint32_t other = 0; other < part; other++) {
+		const double *column = of->columns + other * rows;
+		double product = 0;
+		for (size_t at = 0; at < rows; at++)
+			product += own[at] * column[at];
+		for (size_t at = 0; at < rows; at++)
+			own[at] -= product * column[at];
+		of->at_value[part] -= product * of->at_value[other];
+	}
+	for (size_t at = 0; at < rows; at++)
+		left += own[at] * own[at];
+	if (!(left > LEAST_LEFT * before))
+		return false;
+	for (size_t at = 0; at < rows; at++)
+		own[at] /= sqrt(left);
+	of->at_value[part] /= sqrt(left);
+	return true;
 }
 
 /* The sum of the parts at a place, each times its own number. */
@@ -126,23 +188,32 @@ static double combine(const struct bending *of, const double *numbers, size_t at
 	return sum;
 }
 
+/* How far the curve follows a row itself: what is left of it is too small by that much (HC3: MacKinnon and White, "Some heteroskedasticity-consistent covariance matrix estimators with
+ * improved finite sample properties", Journal of Econometrics 29, 1985). The parts are orthonormal. */
+static double leverage(const struct bending *of, size_t at)
+{
+	double sum = 1 / (double)of->cross.rows;
+	for (uint32_t part = 0; part < of->parts; part++) {
+		double own = of->columns[part * of->cross.rows + at];
+		sum += own * own;
+	}
+	return fmin(sum, LEVERAGE_MOST);
+}
+
 static void find_change(struct bending *of)
 {
-	double slopes[PARTS_MOST], weights[PARTS_MOST], value = 0;
+	double slopes[PARTS_MOST], value = 0;
 	size_t rows = of->cross.rows;
 	for (uint32_t part = 0; part < of->parts; part++) {
 		slopes[part] = 0;
 		for (size_t at = 0; at < rows; at++)
 			slopes[part] += of->columns[part * rows + at] * of->target[at];
-		weights[part] = of->at_value[part];
-	}
-	solve(of, slopes);
-	solve(of, weights);
-	for (uint32_t part = 0; part < of->parts; part++)
 		value += slopes[part] * of->at_value[part];
+	}
 	for (size_t at = 0; at < rows; at++)
-		of->scratch[at] =
-		    combine(of, weights, at) * (of->target[at] - combine(of, slopes, at));
+		of->scratch[at] = combine(of, of->at_value, at) *
+				  (of->target[at] - combine(of, slopes, at)) /
+				  (1 - leverage(of, at));
 	of->change->change = sn_cross_fit_estimate(&of->cross, value, of->scratch, 1);
 	of->change->status = SN_EFFECT_FOUND;
 }
@@ -153,7 +224,9 @@ static int bend(struct bending *of)
 	double left = 1, mean = 0;
 	sn_features_add_all(&of->held, of->question->adjustment, of->question->adjustment_count,
 			    of->cross.order, of->scratch);
-	place_knots(of);
+	choose_parts(of);
+	for (size_t at = 0; at < rows; at++)
+		of->normal[at] = as_normal(of, of->question->cause.values[of->cross.order[at]]);
 	for (size_t at = 0; at < rows; at++) {
 		of->target[at] = of->question->target.values[of->cross.order[at]];
 		mean += of->target[at] / (double)rows;
@@ -161,11 +234,14 @@ static int bend(struct bending *of)
 	for (size_t at = 0; at < rows; at++)
 		of->target[at] -= mean;
 	int result = take_held(of, of->target, &left);
-	for (uint32_t part = 0; !result && part < of->parts; part++) {
-		make_part(of, part, of->columns + part * rows);
-		result = take_held(of, of->columns + part * rows, &left);
-		of->change->status =
-		    !part && left < LEAST_LEFT ? SN_EFFECT_DETERMINED : of->change->status;
+	uint32_t wanted = of->parts;
+	of->parts = 0;
+	for (uint32_t part = 0; !result && part < wanted; part++) {
+		make_part(of, part, of->parts);
+		result = take_held(of, of->columns + of->parts * rows, &left);
+		if (!part && left < LEAST_LEFT)
+			of->change->status = SN_EFFECT_DETERMINED;
+		of->parts += !result && make_apart(of, of->parts);
 	}
 	if (!result && of->change->status != SN_EFFECT_DETERMINED)
 		find_change(of);
@@ -177,8 +253,10 @@ static int make_room(struct bending *of, struct sn_error *error)
 	const struct sn_effect_question *question = of->question;
 	of->scratch = malloc(question->rows * sizeof(double));
 	of->target = malloc(question->rows * sizeof(double));
+	of->sorted = malloc(question->rows * sizeof(double));
+	of->normal = malloc(question->rows * sizeof(double));
 	of->columns = malloc(PARTS_MOST * question->rows * sizeof(double));
-	if (!of->scratch || !of->target || !of->columns)
+	if (!of->scratch || !of->target || !of->columns || !of->sorted || !of->normal)
 		return sn_fail_memory(error);
 	return sn_features_init(&of->held, question->adjustment, question->adjustment_count,
 				question->rows, 0, error);
@@ -215,6 +293,8 @@ int sn_curve_change(struct sn_curve_change *change, const struct sn_effect_quest
 	sn_features_release(&of.held);
 	free(of.scratch);
 	free(of.target);
+	free(of.sorted);
+	free(of.normal);
 	free(of.columns);
 	return result;
 }

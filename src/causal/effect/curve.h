@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The expected change of a target if a numeric cause were set to a value, along a curve: a spline of the second degree. Target
+ * The expected change of a target if a numeric cause were set to a value, along a curve: a line, and a spline of the second degree over normal quantiles of its ranks. Target
  * and each part of the curve are predicted from what is held, each row from other folds of the rows, and what is left of the target is regressed on what is left of
  * these parts: the partially linear model of double_ml.h with as many coefficients as the curve has parts.
  *

@@ -127,11 +127,13 @@ static int split_all(struct sn_strata *strata, const struct sn_clusters *cluster
 	uint32_t counts[SN_STRATA_MOST] = {0}, variables = dimensions->variables;
 	const uint32_t *first = dimensions->first;
 	struct sizes sizes = {0};
+	uint32_t each =
+	    clusters->kind == SN_CLUSTERS_REPEATS ? SN_SETTINGS_A_LEVEL : SN_CLUSTERS_A_LEVEL;
 	int result = count_sizes(&sizes, clusters, rows);
 	for (uint32_t variable = 0; !result && variable < variables; variable++) {
 		uint32_t size = first[variable + 1] - first[variable];
-		bool may_differ = dimensions->is_ordered[variable] ||
-				  (size + 1) * SN_CLUSTERS_A_LEVEL <= clusters->count;
+		bool may_differ =
+		    dimensions->is_ordered[variable] || (size + 1) * each <= clusters->count;
 		between->first[variable] = counts[0];
 		within->first[variable] = counts[1];
 		for (uint32_t dimension = first[variable]; dimension < first[variable + 1];

@@ -9,7 +9,7 @@
  * scatters by, so that all count alike.
  *
  * Means of less than SN_MEANS_LEAST clusters are left out, as a few columns explain any numbers that are so few; so is what differs within clusters where that
- * are less than SN_WITHIN_LEAST rows. A category of more levels than a tenth of the clusters is not among the means.
+ * are less than SN_WITHIN_LEAST rows. A category of more levels than a tenth of the clusters is not among the means, of settings than a third.
  */
 #pragma once
 
@@ -22,6 +22,7 @@
 #define SN_MEANS_LEAST	    30u
 #define SN_WITHIN_LEAST	    10u
 #define SN_CLUSTERS_A_LEVEL 10u
+#define SN_SETTINGS_A_LEVEL 3u /* where clusters are repeats of settings */
 
 struct sn_stratum {
 	size_t rows;

@@ -106,6 +106,8 @@ static int find(const struct request *request, struct answer *answer, const char
 		result = keep_stretches(&answer->table, request->stretch, error);
 	result = result ? result : sn_prior_read(&answer->prior, &answer->table, &known, error);
 	answer->prior.are_stretches = request->stretch;
+	if (request->stretch)
+		answer->prior.identity = sn_causal_table_find(&answer->table, SN_IDENTITY_COLUMN);
 	result =
 	    result ? result : sn_causal(&answer->causal, &answer->prior, asked->options, error);
 	if (!result)

@@ -218,6 +218,9 @@ static int watch(struct top *top)
 	while (!result && !top->is_over)
 		result = turn(top);
 	sn_screen_leave();
+	if (result && top->spill.failed && !*top->error.text)
+		sn_fail(&top->error, SN_ERR_IO, "cannot keep samples in '%s': %s",
+			top->spill.folder, strerror(top->spill.failed));
 	return result ? sn_fail_code(&top->error, result) : 0;
 }
 

@@ -112,48 +112,6 @@ static bool is_set_outside(const char *name)
 	return false;
 }
 
-/* ---- what a kernel determines ---- */
-
-/* Whether all rows of a level have one value, which is not that of all. `first` has room for a number of each level. */
-static bool is_determined(const struct sn_causal_column *column, const struct sn_causal_column *by,
-			  size_t rows, double *first)
-{
-	bool varies = false;
-	for (uint32_t level = 0; level < by->levels; level++)
-		first[level] = NAN;
-	for (size_t row = 0; row < rows; row++) {
-		double *known = &first[(size_t)by->values[row]];
-		if (isnan(column->values[row]) || (!isnan(*known) && *known != column->values[row]))
-			return false;
-		*known = column->values[row];
-		varies |= column->values[row] != column->values[0];
-	}
-	return varies;
-}
-
-/* Of few kernels that have one configuration each, nobody can tell what a part of it does from what the kernel does: the kernel stands for all of it. */
-static void leave_determined(struct sn_variability_causes *causes,
-			     bool (*is_outside)(const char *name))
-{
-	struct sn_causal_table *table = &causes->table;
-	uint32_t kernel = sn_causal_table_find(table, sn_feature_name(SN_FEATURE_KERNEL)), kept = 0;
-	double first[SN_CLUSTERS_LEAST];
-	if (kernel == UINT32_MAX || table->columns[kernel].missing ||
-	    table->columns[kernel].levels < 2 || table->columns[kernel].levels >= SN_CLUSTERS_LEAST)
-		return;
-	const struct sn_causal_column by = table->columns[kernel]; /* which moves */
-	for (uint32_t column = 0; column < table->column_count; column++) {
-		bool is_left = column != kernel && is_outside(table->columns[column].name) &&
-			       is_determined(&table->columns[column], &by, table->row_count, first);
-		causes->determined += is_left;
-		if (is_left)
-			free(table->columns[column].values);
-		else
-			table->columns[kept++] = table->columns[column];
-	}
-	table->column_count = kept;
-}
-
 /* Of n launches about the root of n stretches that follow each other in time, on whatever device: neighbours are alike for many reasons. */
 static int add_stretches(struct sn_causal_table *table, uint32_t start)
 {
@@ -187,8 +145,6 @@ static int make_table(struct sn_variability_causes *causes,
 	for (unsigned number = 0; !result && number < features->column_count; number++)
 		if (sn_feature_is_beside((enum sn_feature)number, target))
 			result = add_column(table, rows, &features->columns[number]);
-	if (!result)
-		leave_determined(causes, is_set_outside);
 	uint32_t start = sn_causal_table_find(table, sn_feature_name(SN_FEATURE_START));
 	if (!result && start != UINT32_MAX && table->row_count >= STRETCHED_LEAST)
 		result = add_stretches(table, start);
@@ -245,7 +201,7 @@ static int make_prior(struct sn_variability_causes *causes, const struct sn_caus
 	if (!result && sn_causal_table_find(&causes->table, SN_STRETCH_COLUMN) != UINT32_MAX)
 		result = sn_prior_set_cluster(prior, SN_STRETCH_COLUMN, error);
 	prior->are_stretches = true;
-	prior->identity = sn_causal_table_find(&causes->table, sn_feature_name(SN_FEATURE_KERNEL));
+	prior->identity = sn_counted_kernel(&causes->table);
 	result = result ? result : set_tiers(prior, &asked->tiers, is_outside, error);
 	result = result ? result : add_pairs(prior, &asked->forbidden, false, error);
 	result = result ? result : add_pairs(prior, &asked->required, true, error);
@@ -291,8 +247,6 @@ static int take_table(struct sn_variability_causes *causes, struct sn_counted *c
 {
 	struct sn_causal_table *table = &causes->table;
 	int result = sn_counted_take(counted, SN_CAUSES_ROWS, table);
-	if (!result)
-		leave_determined(causes, sn_counted_is_set_outside);
 	uint32_t order = sn_causal_table_find(table, "start_ns");
 	if (order == UINT32_MAX)
 		order = sn_causal_table_find(table, "launch_order");
@@ -386,15 +340,6 @@ void sn_variability_causes_show(const struct sn_variability_causes *causes, stru
 				 single == 1 ? "its" : "their",
 				 single == 1 ? "it cannot differ from its own mean"
 					     : "they cannot differ from their own mean");
-	if (causes->determined)
-		sn_page_sentence(
-		    page,
-		    "%u part%s of the configuration ha%s one value in each kernel: what "
-		    "%s cannot be told from what the kernel does, which stands for %s.",
-		    causes->determined, causes->determined == 1 ? "" : "s",
-		    causes->determined == 1 ? "s" : "ve",
-		    causes->determined == 1 ? "it does" : "they do",
-		    causes->determined == 1 ? "it" : "them");
 	if (causes->is_known)
 		sn_causal_show(&causes->causal, page);
 	else

@@ -11,8 +11,6 @@
 struct sn_variability_causes {
 	const char *target; /* a column of the table */
 	struct sn_causal_table table;
-	uint32_t
-	    determined; /* columns that are left out, as few kernels determine them; of rank 0 */
 	size_t single_count; /* launches left out, as their configuration has no other one */
 	size_t
 	    *rows; /* of the features, of each row of the table; owned, and rank 0 alone has it */

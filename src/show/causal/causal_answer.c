@@ -139,6 +139,8 @@ static void say_not_compared(const struct sn_causal *causal, struct sn_page *pag
 	    [SN_LEFT_DISTINCT] = {"is text that few rows share", "are text that few rows share"},
 	    [SN_LEFT_SAME] = {"says the same as another one", "say the same as another one"},
 	    [SN_LEFT_CLUSTER] = {NULL, NULL},
+	    [SN_LEFT_IDENTITY] = {"has one value in each " SN_IDENTITY_COLUMN,
+				  "have one value in each " SN_IDENTITY_COLUMN},
 	    [SN_LEFT_SCREENED] = {NULL, NULL}};
 	enum { WHYS = sizeof(whys) / sizeof(*whys) };
 	const struct sn_prepared *prepared = &causal->prepared;
@@ -153,6 +155,12 @@ static void say_not_compared(const struct sn_causal *causal, struct sn_page *pag
 	if (*text)
 		sn_page_sentence(page, "%u of %u columns are compared; %s.", prepared->candidates,
 				 all - (causal->cluster != UINT32_MAX), text);
+	if (counts[SN_LEFT_IDENTITY])
+		sn_page_sentence(
+		    page,
+		    "Where each " SN_IDENTITY_COLUMN
+		    " has one value of a setting, what the setting does cannot be told from what "
+		    "the " SN_IDENTITY_COLUMN " does, which stands for it.");
 	if (counts[SN_LEFT_SPARSE])
 		sn_page_sentence(page,
 				 "What a column that lacks too many values causes may seem to be "
@@ -451,12 +459,13 @@ static void show_baselines(const struct sn_causal *causal, struct sn_page *page)
 static void show_left_out(const struct sn_causal *causal, struct sn_page *page)
 {
 	static const struct sn_column columns[] = {{"column", "column", ""}, {"why", "why", ""}};
-	static const char *const whys[] = {[SN_LEFT_CONSTANT] = "has one value",
-					   [SN_LEFT_SPARSE] = "too many values are missing",
-					   [SN_LEFT_DISTINCT] = "text that is of many rows each",
-					   [SN_LEFT_CLUSTER] = "tells which rows belong together",
-					   [SN_LEFT_SCREENED] =
-					       "says nothing of the target beyond others"};
+	static const char *const whys[] = {
+	    [SN_LEFT_CONSTANT] = "has one value",
+	    [SN_LEFT_SPARSE] = "too many values are missing",
+	    [SN_LEFT_DISTINCT] = "text that is of many rows each",
+	    [SN_LEFT_CLUSTER] = "tells which rows belong together",
+	    [SN_LEFT_IDENTITY] = "each " SN_IDENTITY_COLUMN " has one value of it",
+	    [SN_LEFT_SCREENED] = "says nothing of the target beyond others"};
 	const struct sn_prepared *prepared = &causal->prepared;
 	if (!prepared->left_count)
 		return;

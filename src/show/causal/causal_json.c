@@ -11,7 +11,8 @@ static const char *why_left(enum sn_left_out why)
 	static const char *const whys[] = {
 	    [SN_LEFT_CONSTANT] = "constant", [SN_LEFT_SPARSE] = "sparse",
 	    [SN_LEFT_DISTINCT] = "distinct", [SN_LEFT_SAME] = "same",
-	    [SN_LEFT_CLUSTER] = "cluster",   [SN_LEFT_SCREENED] = "screened"};
+	    [SN_LEFT_CLUSTER] = "cluster",   [SN_LEFT_IDENTITY] = "identity",
+	    [SN_LEFT_SCREENED] = "screened"};
 	return whys[why];
 }
 

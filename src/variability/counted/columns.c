@@ -97,6 +97,11 @@ bool sn_counted_is_set_outside(const char *name)
 	return is_set;
 }
 
+uint32_t sn_counted_kernel(const struct sn_causal_table *table)
+{
+	return find(table, &kernel, true);
+}
+
 void sn_counted_find_columns(struct sn_counted *counted)
 {
 	const struct sn_causal_table *table = &counted->table;

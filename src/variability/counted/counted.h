@@ -48,6 +48,8 @@ void sn_counted_release(struct sn_counted *counted);
 
 /* Whether a column of that name says how launches were made, and is caused by nothing in the table. */
 bool sn_counted_is_set_outside(const char *name);
+/* The column of the kernels' names, or UINT32_MAX. */
+uint32_t sn_counted_kernel(const struct sn_causal_table *table);
 
 /* Writes the launches of one file as a database, if they have statistics. 0 or a negative enum sn_err. */
 int sn_counted_write(const struct sn_counted *counted, size_t file, const char *output,

@@ -154,6 +154,16 @@ def test_without_symbols(measured, tmp_path):
     assert all(one["file"] is None and one["line"] is None for one in found["instructions"])
 
 
+def test_a_file_with_colons_in_its_name(measured, tmp_path):
+    folder = tmp_path / "a: b"
+    folder.mkdir()
+    shutil.copy(measured / "two", folder / "t:wo")
+    subprocess.run([SONDE, "run", "-q", "-F", "500", "-o", tmp_path / "run.sdb", "--", folder / "t:wo"], check=True, stdout=subprocess.DEVNULL)
+    for image in ("t:wo", "t:wo:short_part", f"{folder}/t:wo:short_part", ":short_part"):
+        names = [function["name"] for function in listing(tmp_path, image)["functions"]]
+        assert names == (["short_part"] if image.endswith("short_part") else ["long_part"])
+
+
 @pytest.mark.parametrize("arguments, status, word", [
     (("nobody",), 128, "no image is called 'nobody'"), (("two:nobody",), 128, "no function with samples is called 'nobody'"),
     (("two", "three"), 129, "'three' is too much"), (("--metric", "nothing"), 128, "has no metric 'nothing'"), (("--limit", "-1"), 129, "--limit"),

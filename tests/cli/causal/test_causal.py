@@ -390,6 +390,18 @@ def test_do_of_a_curve(sonde, tmp_path, name):
     assert total >= 16 and held >= 0.85 * total, (held, total)
 
 
+@pytest.mark.parametrize("values", [(1, 2), (1, 2, 3), (1, 2, 3, 4, 5)])
+def test_do_between_few_values(sonde, tmp_path, values):
+    """A curve has no more parts than there are values: between these a line is one."""
+    random = np.random.default_rng(len(values))
+    size = np.concatenate([np.repeat(values, 60), np.repeat(values[:1], 100)])
+    time = 10 * size + random.normal(size=len(size))
+    one, = json.loads(sonde("causal", write(tmp_path / "t.csv", {"size": size, "time": time}), "--tier", "size", "--target", "time", "--do", "size=1.5",
+                            "--format", "json").out)["do"]
+    expected = 15 - 10 * size.mean()
+    assert one["by"] == "curve" and one["change"] == pytest.approx(expected, abs=0.6) and one["change_low"] < expected < one["change_high"]
+
+
 def test_do_of_one_of_many_values(sonde, tmp_path):
     """Of a number that many rows have these are compared with all others, whatever is between."""
     random = np.random.default_rng(5)

@@ -162,3 +162,34 @@ def test_repeats_of_few_settings_are_independent(sonde, tmp_path):
                              "--tier", "block", "--target", "time", "--format", "json").out)
     assert [cause["cause"] for cause in found["causes"]] == ["block"]
     assert not any("repeats of" in line for line in found["sentences"])
+
+
+def test_text_that_is_set_is_the_cause(sonde, tmp_path):
+    """A number follows the text, and has no effect of its own."""
+    random = np.random.default_rng(7)
+    level = np.repeat(random.integers(0, 6, 48), 10)
+    follows = level + np.repeat(random.integers(0, 3, 48), 10)
+    table = {"kind": np.array(list("abcdef"))[level], "size": follows, "other": np.repeat(random.normal(size=48), 10), "time": 4.0 * level + 0.3 * random.normal(size=480)}
+    found = json.loads(sonde("causal", write(tmp_path / "t.csv", table), "--tier", "kind,size,other", "--target", "time", "--format", "json").out)
+    assert [cause["cause"] for cause in found["causes"]] == ["kind"]
+
+
+def test_kernels_by_name_are_the_cause(sonde, tmp_path):
+    """Forty names, of one configuration each: nothing else can be told of them."""
+    random = np.random.default_rng(8)
+    kernel = np.repeat(np.arange(40), 12)
+    table = {"kernel": np.array([f"k{one}" for one in kernel]), "other": random.normal(size=480), "time": 10.0 * (kernel * 7 % 40) + random.normal(size=480)}
+    found = json.loads(sonde("causal", write(tmp_path / "t.csv", table), "--tier", "kernel", "--target", "time", "--format", "json").out)
+    assert [cause["cause"] for cause in found["causes"]] == ["kernel"]
+
+
+def test_repeats_of_whole_numbers(sonde, tmp_path):
+    """Counts of few values, dealt out by setting: categories by their form, and repeats all the same."""
+    named = 0
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        settings = {name: np.repeat(random.choice([1, 2, 4, 8], 50), 10) for name in ("a", "b", "c")}
+        table = settings | {"count": np.repeat(random.integers(0, 5, 50), 10)}
+        found = json.loads(sonde("causal", write(tmp_path / "t.csv", table), "--tier", "a,b,c", "--target", "count", "--format", "json").out)
+        named += len(found["causes"])
+    assert named <= 2

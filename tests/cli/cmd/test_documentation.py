@@ -263,6 +263,8 @@ def why_failed(line: str, done: subprocess.CompletedProcess[str]) -> str | None:
         return "no OpenCL device here"
     if re.search(r" --os | -e ", line) and re.search("cannot be measured here|sonde doctor", done.stderr):
         return done.stderr.splitlines()[0]
+    if re.search(r"sonde (record|top)\b", line) and "cannot sample" in done.stderr:
+        return done.stderr.splitlines()[0]
     return None
 
 
@@ -271,6 +273,8 @@ def test_command(prepared, folder_of, document, line):
     folder = folder_of(document)
     if reason := why_not(folder, line):
         pytest.skip(reason)
+    if re.search(r"\bsonde top\b(?!.* -n )", line):
+        line = line + " -n 1"  # it goes on until a key is pressed
     done = shell(folder, line.replace("mpirun -n 16", "mpirun -n 2"), prepared[1])
     if done.returncode and (reason := why_failed(line, done)):
         pytest.skip(reason)

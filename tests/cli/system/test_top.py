@@ -129,6 +129,13 @@ def test_mistakes(arguments, status, word):
     assert done.returncode == status and word in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
 
+def test_no_place_for_temporary_files(tmp_path):
+    with running() as process:
+        done = subprocess.run([SONDE, "top", "--pid", str(process.pid), "-d", "0.3", "-n", "1"], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "TMPDIR": str(tmp_path / "none")})
+    assert done.returncode == 128 and str(tmp_path / "none") in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
 class Terminal:
     """A command on a terminal of its own."""
 
