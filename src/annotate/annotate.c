@@ -2,6 +2,8 @@
 /* See annotate.h. */
 #include "annotate.h"
 
+#include "equivalence.h"
+
 #include "base/intern.h"
 #include "base/sort_by.h"
 #include "base/vec.h"
@@ -42,10 +44,17 @@ struct share {
 	double value, samples;
 };
 
+static void release_function(struct sn_annotated_function *function)
+{
+	free(function->instructions);
+	free(function->blocks);
+	free(function->edges);
+}
+
 void sn_annotation_release(struct sn_annotation *annotation)
 {
 	for (size_t number = 0; number < annotation->function_count; number++)
-		free(annotation->functions[number].instructions);
+		release_function(&annotation->functions[number]);
 	free(annotation->functions);
 	free(annotation->gaps);
 	sn_arena_release(&annotation->texts);
@@ -280,11 +289,35 @@ static int decode_block(struct annotating *annotating, struct sn_annotated_funct
 	return result;
 }
 
+/* The blocks, and which of them run equally often. */
+static int take_flow(struct annotating *annotating, struct sn_annotated_function *function)
+{
+	const struct sn_flow_graph *graph = &annotating->flow.graph;
+	struct sn_equivalence classes;
+	function->blocks = calloc(graph->block_count + 1, sizeof(*function->blocks));
+	function->edges = calloc(graph->edge_count + 1, sizeof(*function->edges));
+	int result = sn_equivalence_find(&classes, graph);
+	if (!function->blocks || !function->edges)
+		result = SN_ERR_MEMORY;
+	for (uint32_t block = 0; !result && block < graph->block_count; block++)
+		function->blocks[function->block_count++] =
+		    (struct sn_annotated_block){.start = graph->blocks[block].start,
+						.end = graph->blocks[block].end,
+						.class = classes.block_class[block]};
+	for (uint32_t edge = 0; !result && edge < graph->edge_count; edge++)
+		function->edges[function->edge_count++] = (struct sn_annotated_edge){
+		    graph->edges[edge].from, graph->edges[edge].to, classes.edge_class[edge]};
+	function->class_count = classes.class_count;
+	sn_equivalence_release(&classes);
+	return result;
+}
+
 static int decode(struct annotating *annotating, struct sn_annotated_function *function,
 		  uint32_t number)
 {
 	const struct sn_flow_graph *graph = &annotating->flow.graph;
 	int result = sn_flow_build(&annotating->flow, annotating->code, number);
+	result = result ? result : take_flow(annotating, function);
 	for (uint32_t block = 0; !result && block < graph->block_count; block++)
 		result = decode_block(annotating, function, &graph->blocks[block]);
 	sort_instructions(function->instructions, function->count, NULL);
@@ -350,6 +383,18 @@ static int find_lines(struct annotating *annotating, struct sn_annotated_functio
 	return result;
 }
 
+/* To the block that the instruction is in, or to each of those that overlap there. */
+static void add_to_blocks(struct sn_annotated_function *function,
+			  const struct sn_annotated_instruction *one, const struct place *place)
+{
+	for (uint32_t block = 0; block < function->block_count; block++)
+		if (one->address >= function->blocks[block].start &&
+		    one->address < function->blocks[block].end) {
+			function->blocks[block].value += place->value;
+			function->blocks[block].samples += place->samples;
+		}
+}
+
 static void add_samples(const struct annotating *annotating, struct sn_annotated_function *function,
 			uint32_t number, const struct place *places, size_t count)
 {
@@ -361,6 +406,7 @@ static void add_samples(const struct annotating *annotating, struct sn_annotated
 			continue;
 		function->instructions[instruction].value += places[i].value;
 		function->instructions[instruction].samples += places[i].samples;
+		add_to_blocks(function, &function->instructions[instruction], &places[i]);
 	}
 }
 
@@ -381,7 +427,7 @@ static int add_function(struct annotating *annotating, const struct share *share
 				     &annotation->function_count, function);
 	}
 	if (result)
-		free(function.instructions);
+		release_function(&function);
 	return result;
 }
 
@@ -435,7 +481,7 @@ static void cut(struct sn_annotation *annotation, uint32_t limit)
 		    &annotation->functions[--annotation->function_count];
 		annotation->not_shown += last->value;
 		annotation->left_out++;
-		free(last->instructions);
+		release_function(last);
 	}
 }
 

@@ -36,6 +36,18 @@ struct sn_annotated_instruction {
 	double value, samples;
 };
 
+/* Blocks and edges of one class run equally often (equivalence.h); classes count from 0 in each function. */
+struct sn_annotated_block {
+	uint64_t start, end; /* addresses; end is one past the last byte */
+	uint32_t class;
+	double value, samples;
+};
+
+struct sn_annotated_edge {
+	uint32_t from, to; /* blocks of the function */
+	uint32_t class;	   /* SN_EQUIVALENCE_NONE: it is taken by exceptions alone */
+};
+
 struct sn_annotated_function {
 	const char *name;  /* readable; of code without a symbol "image+0x1234" */
 	const char *image; /* path */
@@ -45,6 +57,9 @@ struct sn_annotated_function {
 	double value, samples;
 	struct sn_annotated_instruction *instructions; /* by address */
 	size_t count, capacity;
+	struct sn_annotated_block *blocks; /* by address; they may overlap */
+	struct sn_annotated_edge *edges;
+	uint32_t block_count, edge_count, class_count;
 };
 
 /* Why values of an image are not shown. */

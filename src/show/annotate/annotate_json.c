@@ -53,6 +53,40 @@ static void put_instructions(const struct sn_annotation *annotation, struct sn_j
 	sn_json_end(json, ']');
 }
 
+/* Of all functions one after the other; edges name blocks by their places here. */
+static void put_flow(const struct sn_annotation *annotation, struct sn_json *json)
+{
+	uint32_t first = 0;
+	sn_json_open(json, "blocks", '[');
+	for (size_t f = 0; f < annotation->function_count; f++) {
+		const struct sn_annotated_function *function = &annotation->functions[f];
+		for (uint32_t block = 0; block < function->block_count; block++) {
+			const struct sn_annotated_block *one = &function->blocks[block];
+			sn_json_begin(json, '{');
+			put_address(json, "start", one->start);
+			put_address(json, "end", one->end);
+			sn_json_numbers(json, {"class", one->class}, {"samples", one->samples},
+					{"value", one->value}, {"function", (double)f});
+			sn_json_end(json, '}');
+		}
+	}
+	sn_json_end(json, ']');
+	sn_json_open(json, "edges", '[');
+	for (size_t f = 0; f < annotation->function_count; f++) {
+		const struct sn_annotated_function *function = &annotation->functions[f];
+		for (uint32_t edge = 0; edge < function->edge_count; edge++) {
+			const struct sn_annotated_edge *one = &function->edges[edge];
+			sn_json_begin(json, '{');
+			sn_json_numbers(json, {"from", (double)first + one->from},
+					{"to", (double)first + one->to});
+			sn_json_put_id(json, "class", one->class);
+			sn_json_end(json, '}');
+		}
+		first += function->block_count;
+	}
+	sn_json_end(json, ']');
+}
+
 void sn_annotate_json(const struct sn_annotation *annotation, const struct sn_annotate_view *view,
 		      FILE *out)
 {
@@ -64,6 +98,7 @@ void sn_annotate_json(const struct sn_annotation *annotation, const struct sn_an
 	sn_json_put_number(&json, "value", annotation->value);
 	put_functions(annotation, &json);
 	put_instructions(annotation, &json);
+	put_flow(annotation, &json);
 	sn_json_open(&json, "not_shown", '[');
 	for (size_t i = 0; i < annotation->gap_count; i++) {
 		sn_json_begin(&json, '{');

@@ -115,6 +115,23 @@ def test_blocks_begin_where_branches_go(measured):
     assert targets & {int(one["address"], 16) for one in found} <= begins and int(found[0]["address"], 16) in begins
 
 
+def test_blocks_of_a_class_run_equally_often(measured):
+    """A function that is a loop: what is before and behind it is of one class, the loop of another, and edges join their blocks."""
+    found = listing(measured, "two:long_part")
+    blocks, edges = found["blocks"], found["edges"]
+    assert sum(block["samples"] for block in blocks) == sum(one["samples"] for one in found["instructions"])
+    loops = [edge for edge in edges if edge["from"] == edge["to"]]
+    assert len(loops) == 1
+    loop = blocks[loops[0]["from"]]
+    assert loop["samples"] > 0.9 * found["functions"][0]["samples"]
+    first = next(block for block in blocks if block["start"] == found["functions"][0]["address"])
+    assert first["class"] != loop["class"]
+    leaving = [block for number, block in enumerate(blocks) if not any(edge["from"] == number for edge in edges)]
+    assert [block["class"] for block in leaving] == [first["class"]]
+    for edge in edges:
+        assert blocks[edge["from"]]["function"] == blocks[edge["to"]]["function"]
+
+
 def test_the_hottest_function_without_a_name(measured):
     found = listing(measured)
     assert [function["name"] for function in found["functions"]] == ["long_part"]
