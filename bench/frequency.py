@@ -83,29 +83,26 @@ def counted(command: list[str], image: str, folder: pathlib.Path) -> dict[int, i
     return counts
 
 
-def sampled(command: list[str], name: str, options, folder: pathlib.Path) -> list[dict]:
-    """The instructions of all functions with samples."""
-    databases = []
-    for run in range(options.runs):
-        subprocess.run([options.sonde, "run", "-q", "-F", str(options.rate), "-o", folder / f"{run}.sdb", "--", *command], check=True, stdout=subprocess.DEVNULL)
-        databases.append(folder / f"{run}.sdb")
+def sampled(command: list[str], name: str, options, folder: pathlib.Path) -> list[list[dict]]:
+    """The blocks of all functions with samples, each with its instructions; of these, `class` is one number for the program."""
     instructions: dict[int, dict] = {}
-    for database in databases:
+    starts: dict[int, tuple[str, int]] = {}
+    for run in range(options.runs):
+        database = folder / f"{run}.sdb"
+        subprocess.run([options.sonde, "run", "-q", "-F", str(options.rate), "-o", database, "--", *command], check=True, stdout=subprocess.DEVNULL)
         done = subprocess.run([options.sonde, "annotate", database, name, "--limit", "0", "--format", "json"], stdout=subprocess.PIPE, text=True, check=True)
-        for one in json.loads(done.stdout)["instructions"]:
-            address = int(one["address"], 16)
-            kept = instructions.setdefault(address, {**one, "samples": 0})
+        found = json.loads(done.stdout)
+        for one in found["instructions"]:
+            kept = instructions.setdefault(int(one["address"], 16), {**one, "samples": 0})
             kept["samples"] += one["samples"]
+        for block in found["blocks"]:
+            starts[int(block["start"], 16)] = found["functions"][block["function"]]["address"], block["class"]
         database.unlink()
-    return [instructions[address] for address in sorted(instructions)]
-
-
-def blocks_of(instructions: list[dict]) -> list[list[dict]]:
     blocks: list[list[dict]] = []
-    for one in instructions:
-        if one["begins_block"] or not blocks:
+    for address in sorted(instructions):
+        if address in starts or not blocks:
             blocks.append([])
-        blocks[-1].append(one)
+        blocks[-1].append({**instructions[address], "class": starts.get(address)})
     return blocks
 
 
@@ -121,7 +118,16 @@ def shifted(blocks: list[list[dict]]) -> list[float]:
     return [(sum(one["samples"] for one in block[1:]) or block[0]["samples"]) / max(len(block) - 1, 1) for block in blocks]
 
 
-ESTIMATORS = {"uniform": uniform, "shifted": shifted}
+def by_class(blocks: list[list[dict]]) -> list[float]:
+    """All instructions alike, over all blocks that run equally often."""
+    samples, sizes = collections.Counter(), collections.Counter()
+    for block in blocks:
+        samples[block[0]["class"]] += sum(one["samples"] for one in block)
+        sizes[block[0]["class"]] += len(block)
+    return [samples[block[0]["class"]] / sizes[block[0]["class"]] for block in blocks]
+
+
+ESTIMATORS = {"uniform": uniform, "shifted": shifted, "classes": by_class}
 
 
 def judge(estimates: list[float], counts: list[int], weights: list[float]) -> list[float]:
@@ -152,13 +158,13 @@ def main() -> None:
             command = [word.format(size, **files) for word in words]
             image = image_of(name, command[0])
             counts = counted(command, image, folder)
-            blocks = blocks_of(sampled(command, image, options, folder))
-            blocks = [block for block in blocks if any(one["samples"] for one in block)]
+            blocks = sampled(command, image, options, folder)
             weights = [sum(one["samples"] for one in block) for block in blocks]
             true = [max(counts.get(int(one["address"], 16), 0) for one in block) for block in blocks]
+            seen = sum(weight > 0 for weight in weights)
             for way, estimate in ESTIMATORS.items():
                 parts = judge(estimate(blocks), true, weights)
-                print(f"| {name} | {sum(weights):,.0f} | {len(blocks):,} | {way} | " + " | ".join(f"{100 * part:.0f}" for part in parts) + " |", flush=True)
+                print(f"| {name} | {sum(weights):,.0f} | {seen:,} | {way} | " + " | ".join(f"{100 * part:.0f}" for part in parts) + " |", flush=True)
 
 
 if __name__ == "__main__":
