@@ -145,7 +145,7 @@ def test_a_setting_is_found_in_repeats(sonde, tmp_path):
 
 
 def test_weak_effects_of_settings_are_found(sonde, tmp_path):
-    """Half of the settings scatter as much as all do with others, and count as all: else a third of these would be missed."""
+    """Half of the settings scatter as much as all do with others, and count as all: else fewer of these are found."""
     frequencies = []
     for seed in range(6):
         found = json.loads(sonde("causal", write(tmp_path / "t.csv", repeated(seed, 0.3)), "--tier", "block,tile,unroll", "--target", "time",
