@@ -69,8 +69,7 @@ static const struct named_role rocprof[] = {
     {NULL, SN_ROLE_VALUE},
 };
 
-/* Letters and digits, in lower case. */
-static void simplify(const char *name, char simple[32])
+void sn_role_simple_name(const char *name, char simple[32])
 {
 	size_t count = 0;
 	for (; *name && count < 31; name++)
@@ -82,7 +81,7 @@ static void simplify(const char *name, char simple[32])
 static enum sn_role role_of(const struct named_role *known, const char *name)
 {
 	char simple[32];
-	simplify(name, simple);
+	sn_role_simple_name(name, simple);
 	while (known->name && strcmp(known->name, simple) != 0)
 		known++;
 	return known->role;
@@ -92,7 +91,7 @@ static bool has_name(const char *const *names, size_t count, const char *wanted)
 {
 	char simple[32];
 	for (size_t number = 0; number < count; number++) {
-		simplify(names[number], simple);
+		sn_role_simple_name(names[number], simple);
 		if (!strcmp(simple, wanted))
 			return true;
 	}

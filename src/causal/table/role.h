@@ -31,6 +31,8 @@ struct sn_roles {
 	uint32_t section, metric, unit, value, begin, end; /* the field; UINT32_MAX: none */
 };
 
+/* Letters and digits of a name, in lower case; "" of one that is longer than any that is known. */
+void sn_role_simple_name(const char *name, char simple[32]);
 /* Whether a line is the first of Nsight Compute's table, which other lines may precede. */
 bool sn_role_is_nsight(const char *line);
 /* 0 or a negative enum sn_err: a summary, without single launches. Release it in either case. */

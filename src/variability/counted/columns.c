@@ -3,8 +3,8 @@
 #include "counted.h"
 
 #include "base/text.h"
+#include "causal/table/role.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -50,20 +50,10 @@ static const char *const others[] = {"place",
 				     "scratchperworkitem",
 				     "privatesegmentsize"};
 
-/* Letters and digits of a name, in lower case; "" of one that is longer than any that is known. */
-static void simplify(const char *name, char simple[32])
-{
-	size_t count = 0;
-	for (; *name && count < 31; name++)
-		if (isalnum((unsigned char)*name))
-			simple[count++] = (char)tolower((unsigned char)*name);
-	simple[*name ? 0 : count] = 0;
-}
-
 static bool is_named(const struct known *known, const char *name)
 {
 	char simple[32];
-	simplify(name, simple);
+	sn_role_simple_name(name, simple);
 	for (size_t i = 0; i < NAMES_MOST && known->names[i]; i++)
 		if (!strcmp(simple, known->names[i]))
 			return true;
@@ -76,7 +66,7 @@ static uint32_t find(const struct sn_causal_table *table, const struct known *kn
 	char simple[32];
 	for (size_t i = 0; i < NAMES_MOST && known->names[i]; i++)
 		for (uint32_t column = 0; column < table->column_count; column++) {
-			simplify(table->columns[column].name, simple);
+			sn_role_simple_name(table->columns[column].name, simple);
 			if (!strcmp(simple, known->names[i]) &&
 			    is_category == (table->columns[column].levels > 0))
 				return column;
@@ -91,7 +81,7 @@ bool sn_counted_is_set_outside(const char *name)
 	    is_named(&kernel, name) || is_named(&device, name) || sn_text_begins(name, "launch__");
 	for (size_t size = 0; size < SN_CONFIGURATION_SIZES; size++)
 		is_set |= is_named(&sizes[size], name);
-	simplify(name, simple);
+	sn_role_simple_name(name, simple);
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		is_set |= !strcmp(simple, others[i]);
 	return is_set;
