@@ -120,7 +120,8 @@ static int show_picture(struct top *top)
 	/* what processes that have ended did last stays on the screen */
 	bool is_awaited = top->is_screen && !(top->times && top->drawn_times == top->times);
 	top->is_over |= picture && top->has_last && !is_awaited;
-	if (top->view != (int)top->drawn.view) /* a key was pressed meanwhile */
+	/* a key was pressed meanwhile */
+	if (top->view != (int)top->drawn.view || top->is_held != top->drawn.is_held)
 		paint_again(top);
 	return *top->error.text ? SN_ERR_IO : 0;
 }
