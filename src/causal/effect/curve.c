@@ -29,11 +29,12 @@ struct bending {
 	double value;
 	struct sn_cross_fit cross;
 	struct sn_features held;
-	double *scratch, *target, *sorted,
-	    *normal; /* sorted: values of the cause; normal: of each place */
-	/* of the cause; of each place, in standard deviations, less its mean, and then less what is held */
+	double *scratch, *target;
+	double *sorted; /* values of the cause */
+	double *normal; /* of each place */
 	double knots[BENDS_MOST];
 	uint32_t parts;
+	/* of the cause, in standard deviations, less their means, and then less what is held */
 	double *columns;
 	double at_value[PARTS_MOST]; /* what it would be, against its mean */
 };
