@@ -410,7 +410,7 @@ static void close_file(struct sn_perf *perf, struct sn_perf_file *file)
 	sn_merge_release(&perf->merge);
 	sn_perf_space_release(&perf->space);
 	sn_perf_python_release(&perf->python);
-	sn_perf_kernel_release(&perf->kernel);
+	sn_kallsyms_release(&perf->kernel);
 	sn_perf_tracepoints_release(&perf->tracepoints);
 	sn_sorter_free(perf->scheduler);
 	sn_table_release(&perf->pids);
@@ -420,7 +420,7 @@ static void close_file(struct sn_perf *perf, struct sn_perf_file *file)
 	perf->scheduler = NULL;
 	perf->metrics = perf->event_names = NULL;
 	perf->merge = (struct sn_merge){0};
-	perf->kernel = (struct sn_perf_kernel){0};
+	perf->kernel = (struct sn_kallsyms){0};
 	perf->tracepoints = (struct sn_perf_tracepoints){0};
 	perf->space = (struct sn_perf_space){0};
 	sn_perf_file_close(file);

@@ -33,7 +33,7 @@ struct sn_perf {
 	const struct sn_perf_file *file;
 	struct sn_merge merge;
 	struct sn_perf_space space;
-	struct sn_perf_kernel kernel;
+	struct sn_kallsyms kernel; /* functions; empty: not known */
 	struct sn_perf_python python;
 	struct sn_perf_tracepoints tracepoints;
 	uint32_t *metrics;	 /* by event of the file: builder's, SONDE_NONE not yet */

@@ -2,25 +2,10 @@
 /* Reads lists of the kernel's symbols. */
 #include "perf_kernel.h"
 
-#include "base/search.h"
-#include "base/sort_by.h"
-#include "base/vec.h"
-
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-struct sn_perf_kernel_symbol {
-	uint64_t address;
-	uint32_t name;
-};
-
-void sn_perf_kernel_release(struct sn_perf_kernel *kernel)
-{
-	sn_intern_release(&kernel->names);
-	free(kernel->symbols);
-}
 
 /* Whether the running kernel has this build id, which is among the notes it shows. */
 static bool is_running(const struct sn_perf_build_id *id)
@@ -45,55 +30,24 @@ static FILE *open_list(const struct sn_perf_build_id *id)
 	return file || !is_running(id) ? file : fopen("/proc/kallsyms", "re");
 }
 
-static int add(struct sn_perf_kernel *kernel, uint64_t address, const char *name)
-{
-	uint32_t number = sn_intern_add(&kernel->names, name, strlen(name) + 1);
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_push(&kernel->symbols, &kernel->capacity, &kernel->count,
-			(struct sn_perf_kernel_symbol){address, number}))
-		return SN_ERR_MEMORY;
-	return 0;
-}
-
-SN_SORT_BY(sort_symbols, struct sn_perf_kernel_symbol, const void *,
-	   SN_ORDER(a->address, b->address));
-
 /* Moves all symbols to where the kernel was when recorded: its addresses differ after each boot,
  * and the recording has that of a reference symbol. */
-static void shift(struct sn_perf_kernel *kernel, const struct sn_perf_space *space)
+static void shift(struct sn_kallsyms *kernel, const struct sn_perf_space *space)
 {
-	uint64_t listed = 0;
-	for (size_t i = 0; i < kernel->count && !listed; i++)
-		if (!strcmp(sn_intern_at(&kernel->names, kernel->symbols[i].name, NULL),
-			    space->kernel_symbol))
-			listed = kernel->symbols[i].address;
+	uint64_t listed = sn_kallsyms_address(kernel, space->kernel_symbol);
 	if (!listed || !space->kernel_start)
 		return;
 	for (size_t i = 0; i < kernel->count; i++)
 		kernel->symbols[i].address += space->kernel_start - listed;
 }
 
-int sn_perf_kernel_load(struct sn_perf_kernel *kernel, const struct sn_perf_space *space)
+int sn_perf_kernel_load(struct sn_kallsyms *kernel, const struct sn_perf_space *space)
 {
-	*kernel = (struct sn_perf_kernel){0};
 	const struct sn_perf_build_id *id = sn_perf_file_build_id(space->file, "[kernel.kallsyms]");
 	FILE *file = id ? open_list(id) : NULL;
-	char line[512], name[256], type;
-	uint64_t address;
-	int result = 0;
-	while (file && !result && fgets(line, sizeof(line), file))
-		if (sscanf(line, "%" SCNx64 " %c %255s", &address, &type, name) == 3 && address &&
-		    strchr("tTwW", type))
-			result = add(kernel, address, name);
+	int result = sn_kallsyms_read(kernel, file);
 	if (file)
 		fclose(file);
-	sort_symbols(kernel->symbols, kernel->count, NULL);
 	shift(kernel, space);
 	return result;
-}
-
-const char *sn_perf_kernel_find(const struct sn_perf_kernel *kernel, uint64_t address)
-{
-	size_t behind = sn_search(i, kernel->count, kernel->symbols[i].address <= address);
-	return behind ? sn_intern_at(&kernel->names, kernel->symbols[behind - 1].name, NULL) : NULL;
 }

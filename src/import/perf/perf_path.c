@@ -114,12 +114,14 @@ uint32_t sn_perf_named_node(struct sn_perf *perf, uint32_t parent, unsigned kind
 static uint32_t add_step(struct sn_perf *perf, uint32_t parent, const struct sn_perf_sample *sample,
 			 const struct step *step)
 {
-	const char *name;
+	const struct sn_kallsym *function;
 	struct sn_frame frame;
 	switch (step->mode) {
 	case PERF_RECORD_MISC_KERNEL:
-		name = sn_perf_kernel_find(&perf->kernel, step->address - step->is_return);
-		return sn_perf_named_node(perf, parent, SN_FRAME_OS, name ? name : "[kernel]");
+		function = sn_kallsyms_find(&perf->kernel, step->address - step->is_return);
+		return sn_perf_named_node(perf, parent, SN_FRAME_OS,
+					  function ? sn_kallsyms_name(&perf->kernel, function->name)
+						   : "[kernel]");
 	case PERF_RECORD_MISC_USER:
 	case PERF_RECORD_MISC_CPUMODE_UNKNOWN:
 		if (sn_perf_space_find(&perf->space, sample->pid,
