@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of sealed epochs: which are merged and which are deleted (for epoch_writer.c). */
+#pragma once
+
+#include "base/error.h"
+#include "epoch_writer.h"
+
+/* What a writer knows of its store. */
+struct sn_epoch_keep {
+	const char *path; /* for messages */
+	int folder;
+	bool group_reads, no_sync;
+	struct sn_epoch_policy policy;
+	struct sn_epoch_moment now;
+	uint64_t next_id; /* of a new epoch; grows */
+};
+
+/* Merges and deletes as the policy says. 0 or a negative enum sn_err. */
+int sn_epoch_keep(struct sn_epoch_keep *keep, struct sn_error *error);
+/* Removes what a killed writer left: unfinished files, and epochs that others replace. *next_id is
+ * above all ids. */
+int sn_epoch_keep_tidy(int folder, uint64_t *next_id, struct sn_error *error);
+/* Makes changes of names last; not for tests. What fails here is not known to matter. */
+void sn_epoch_keep_sync(int folder, bool is_off);
