@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -16,6 +17,11 @@ import pytest
 import samples
 from on_cuda import fake_cuda_is_looked_at_once, known_program, known_run, trained  # noqa: F401 (fixtures)
 from verified import verify, written_by
+
+# What a shell's script starts in the background ignores these, and so would the commands of the tests that are ended by them.
+for number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("SONDE_BUILD", ROOT / "build"))
