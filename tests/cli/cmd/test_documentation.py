@@ -252,8 +252,10 @@ def why_not(folder: Path, line: str) -> str | None:
         return f"built without {program[1]}: no MPI or no OpenCL"
     if re.search(r"\b(bound|split|load)\.(py|sdb)", line):
         return "takes long: test_examples.py runs the same"
-    if re.search(r"\b(preprocess|copies)\.sdb", line) and not (folder / line.split()[2]).exists():
+    if re.search(r"\b(preprocess|copies)\.sdb|sonde report machine\.sdb", line) and "record" not in line and not (folder / line.split()[2]).exists():
         return "it could not be measured"
+    if "sonde daemon" in line or "/var/lib/sonde" in line:
+        return "it would change this machine: test_daemon.py does the same in a folder"
     return None
 
 
