@@ -6,6 +6,7 @@
 #include "show/source/source_roots.h"
 #include "show/tree/text.h"
 #include "show/tree/view.h"
+#include "store/store.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@ static bool read_options(struct request *request)
 	    {"syntax", SN_OPTION_CHOICE(request->syntax, "att", "intel")},
 	    {"source", .parse = sn_sources_parse, .context = &request->sources, .is_path = true},
 	    {"format", SN_OPTION_CHOICE(request->form, "text", "json")},
+	    SN_STORE_TIMES,
 	    {0}};
 	if (!sn_options_read(&request->options, table))
 		return false;

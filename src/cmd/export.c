@@ -12,6 +12,7 @@
 #include "export/exporter.h"
 #include "show/source/source_roots.h"
 #include "sonde/db.h"
+#include "store/store.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -217,6 +218,7 @@ int sn_command_export_run(int argc, char **argv)
 	    {"source", .parse = sn_sources_parse, .context = &wanted.sources, .is_path = true},
 	    {"no-source", .flag = &wanted.no_source},
 	    {"collapse-recursion", .flag = &wanted.collapse_recursion},
+	    SN_STORE_OPTIONS,
 	    {0}};
 	if (!sn_options_read(&options, table))
 		return options.status;

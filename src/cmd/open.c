@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "show/source/source_roots.h"
 #include "sonde/db.h"
+#include "store/store.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,11 @@
 int sn_command_open(const char *path, struct sonde_db **db)
 {
 	struct sonde_db_error error = {""};
-	if (sonde_db_open(path, db, &error) == 0)
-		return 0;
+	if (sn_store_is(path))
+		return sn_store_open(path, db);
+	int status = sn_store_refuse_range(path);
+	if (status || sonde_db_open(path, db, &error) == 0)
+		return status;
 	if (strncmp(error.text, "cannot ", 7) == 0)
 		return sn_command_fail("%s", error.text);
 	return sn_command_fail("cannot read '%s': %s", path, error.text);

@@ -9,6 +9,7 @@
 #include "show/tree/place.h"
 #include "show/tree/view.h"
 #include "sonde/graph.h"
+#include "store/store.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -452,6 +453,7 @@ static bool read_options(struct request *request)
 	    {"collapse-recursion", .flag = &view->collapse_recursion},
 	    {"format", SN_OPTION_CHOICE(request->form, "text", "json", "csv")},
 	    {"source", .parse = sn_sources_parse, .context = &request->sources, .is_path = true},
+	    SN_STORE_OPTIONS,
 	    {0}};
 	if (!sn_options_read(&request->options, table))
 		return false;

@@ -213,8 +213,14 @@ int sn_epoch_store_open(struct sn_epoch_store *store, const char *folder, uint64
 	if (!result)
 		result = sn_fail_code(&why, leave_out_replaced(store));
 	store->all = store->count;
+	store->first_ns = UINT64_MAX;
 	for (size_t i = 0; i < store->count && !result; i++) {
+		const struct sn_epoch_summary *summary = &store->epochs[i].summary;
 		store->bytes += store->epochs[i].bytes;
+		if (summary->begin_ns < store->first_ns)
+			store->first_ns = summary->begin_ns;
+		if (summary->end_ns > store->last_ns)
+			store->last_ns = summary->end_ns;
 		if (!may_be_within(store->epochs + i, since_ns, until_ns))
 			leave_out(store->epochs + i);
 	}

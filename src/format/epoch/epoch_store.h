@@ -28,6 +28,8 @@ struct sn_epoch_store {
 	size_t count, capacity;
 	uint64_t bytes; /* of all files, also of those outside of the range */
 	size_t all;	/* epochs in the folder, likewise */
+	/* Of all its parts, likewise; first_ns > last_ns: it has none. */
+	uint64_t first_ns, last_ns;
 };
 
 /*

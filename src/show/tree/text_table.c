@@ -271,6 +271,8 @@ void sn_view_profile_name(const struct sonde_db *db, uint32_t id, char *text, si
 			 (int)profile->stream);
 	else if (profile->kind == SONDE_PROFILE_PROCESSOR && *thread)
 		snprintf(raw, sizeof(raw), "%s%.200s", rank, thread);
+	else if (!profile->pid && !profile->tid && *thread == '/') /* a program in a cgroup */
+		snprintf(raw, sizeof(raw), "%s%.200s %.400s", rank, program, thread);
 	else if (profile->pid == profile->tid)
 		snprintf(raw, sizeof(raw), "%s%.200s %llu main thread", rank, program,
 			 (unsigned long long)profile->pid);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A store in a database's place; see store.h. */
+#include "store.h"
+
+#include "cmd/command.h"
+#include "format/epoch/epoch_store.h"
+#include "import/core/import_files.h"
+#include "import/epochs/epochs.h"
+#include "moment.h"
+#include "sonde/db.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* What was asked for; `option` is the last one given, NULL none. */
+static struct {
+	struct sn_epochs_wanted wanted;
+	const char *option;
+} range = {.wanted = {.until_ns = UINT64_MAX}};
+
+static uint64_t now_ns(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_REALTIME, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static int parse_moment(const struct sn_options *options, const char *option, const char *text,
+			uint64_t *time_ns)
+{
+	range.option = option;
+	return sn_moment_read(text, now_ns(), time_ns)
+		   ? 0
+		   : sn_options_refuse(options, option, text,
+				       "no time: 15m, 2d or 2026-11-30T12:00");
+}
+
+int sn_store_parse_since(void *context, const struct sn_options *options, const char *text)
+{
+	return parse_moment(options, "--since", text, &range.wanted.since_ns);
+}
+
+int sn_store_parse_until(void *context, const struct sn_options *options, const char *text)
+{
+	return parse_moment(options, "--until", text, &range.wanted.until_ns);
+}
+
+int sn_store_parse_image(void *context, const struct sn_options *options, const char *text)
+{
+	range.option = "--image";
+	range.wanted.image = text;
+	return 0;
+}
+
+bool sn_store_is(const char *path)
+{
+	struct stat status;
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode) && sn_epoch_is_store(path);
+}
+
+int sn_store_refuse_range(const char *path)
+{
+	return range.option ? sn_command_fail("option '%s' is for the folder in which sonded keeps "
+					      "samples: '%s' is none",
+					      range.option, path)
+			    : 0;
+}
+
+static int import(void *context, const char *output, struct sn_error *error)
+{
+	const char *path = context;
+	struct sn_import_notes notes = {0};
+	struct sn_import_counts counts;
+	struct sn_import_request request = {
+	    .notes = &notes, .paths = &path, .path_count = 1, .own = &range.wanted};
+	int result = sn_import(&sn_importer_epochs, &request, output, &counts, error);
+	sn_command_import_notes(&notes);
+	return result;
+}
+
+int sn_store_open(const char *path, struct sonde_db **db)
+{
+	struct sn_error error = {""};
+	if (range.wanted.since_ns > range.wanted.until_ns)
+		return sn_command_fail("--since is later than --until: there is no time between");
+	sn_progress_show(false);
+	int result = sn_command_open_hidden(import, (void *)path, db, &error);
+	sn_progress_end();
+	return result ? sn_command_fail("%s", error.text) : 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A store of continuous profiling in a database's place (format/epoch): commands that open a database
+ * make a temporary one of the range that is asked for. A command offers the range by a line in its
+ * table of options:
+ *
+ *	const struct sn_option table[] = {..., SN_STORE_OPTIONS, {0}};
+ *
+ * SN_STORE_TIMES is for those that name an image otherwise.
+ *
+ * sn_command_open does the rest. One range for the process, as it runs one command.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct sn_options;
+struct sonde_db;
+
+/* clang-format off */
+#define SN_STORE_TIMES                                                                             \
+	{"since", .parse = sn_store_parse_since}, {"until", .parse = sn_store_parse_until}
+#define SN_STORE_OPTIONS SN_STORE_TIMES, {"image", .parse = sn_store_parse_image}
+/* clang-format on */
+int sn_store_parse_since(void *context, const struct sn_options *options, const char *text);
+int sn_store_parse_until(void *context, const struct sn_options *options, const char *text);
+int sn_store_parse_image(void *context, const struct sn_options *options, const char *text);
+
+bool sn_store_is(const char *path);
+/* A database of the range. 0, or an exit status after printing the reason. */
+int sn_store_open(const char *path, struct sonde_db **db);
+/* For what is no store: 0, or an exit status after saying that a range needs one. */
+int sn_store_refuse_range(const char *path);
+/* What `sonde info` tells of a store. Returns the exit status. */
+int sn_store_info(const char *path, bool is_json);

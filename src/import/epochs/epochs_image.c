@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images and names of code; see epochs_image.h. */
+#include "epochs_image.h"
+
+#include "base/search.h"
+#include "base/sort_by.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "binary/elf/elf_file.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+void sn_epochs_images_release(struct sn_epochs_images *images)
+{
+	free(images->items);
+	free(images->names);
+	free(images->of_modules);
+	sn_arena_release(&images->arena);
+	*images = (struct sn_epochs_images){0};
+}
+
+/* ---- what an image is called ---- */
+
+static const char *const kind_labels[SN_EPOCH_IMAGE_KINDS] = {
+    [SN_EPOCH_FILE] = "[file]",	      [SN_EPOCH_KERNEL] = "[kernel]",
+    [SN_EPOCH_MODULE] = "[module]",   [SN_EPOCH_BPF] = "[bpf]",
+    [SN_EPOCH_VDSO] = "[vdso]",	      [SN_EPOCH_JIT] = "[jit]",
+    [SN_EPOCH_UNKNOWN] = "[unknown]",
+};
+
+void sn_epochs_image_label(const struct sn_epoch_image *image, char *text, size_t size)
+{
+	const char *name = sn_text_base_name(image->path);
+	bool is_plain = image->kind == SN_EPOCH_FILE && *name;
+	bool is_module = image->kind == SN_EPOCH_MODULE && *name && *name != '[';
+	snprintf(text, size, is_module ? "[%s]" : "%s",
+		 is_plain || is_module ? name : kind_labels[image->kind]);
+}
+
+bool sn_epochs_image_is(const struct sn_epoch_image *image, const char *wanted)
+{
+	char label[SN_EPOCH_TEXT_MAX + 3];
+	sn_epochs_image_label(image, label, sizeof(label));
+	size_t length = strlen(label);
+	bool is_bare = label[0] == '[' && strlen(wanted) == length - 2 &&
+		       !strncmp(label + 1, wanted, length - 2); /* "kernel" */
+	return is_bare || !strcmp(label, wanted) || !strcmp(image->path, wanted);
+}
+
+/* ---- whether its file is still there ---- */
+
+static bool is_unchanged(const struct sn_epoch_image *image, const struct stat *status)
+{
+	uint64_t mtime_ns =
+	    (uint64_t)status->st_mtim.tv_sec * 1000000000 + (uint64_t)status->st_mtim.tv_nsec;
+	return (!image->bytes || image->bytes == (uint64_t)status->st_size) &&
+	       (!image->mtime_ns || image->mtime_ns == mtime_ns);
+}
+
+static bool is_of_build(const struct sn_epoch_image *image)
+{
+	struct sn_elf_file *file = NULL;
+	bool is_same = !sn_elf_file_open(image->path, &file, NULL) &&
+		       file->build_id_bytes == image->build_id_bytes &&
+		       !memcmp(file->build_id, image->build_id, image->build_id_bytes);
+	sn_elf_file_free(file);
+	return is_same;
+}
+
+/* What became of the file: "replaced", "deleted", "not found"; NULL: it is the one that ran. */
+static const char *fate_of(const struct sn_epoch_image *image)
+{
+	struct stat status;
+	if (stat(image->path, &status) < 0 || !S_ISREG(status.st_mode))
+		return image->is_deleted ? "deleted" : "not found";
+	if (image->build_id_bytes)
+		return is_of_build(image) ? NULL : "replaced";
+	/* a file of that name that was there afterwards is another one */
+	return image->is_deleted || !is_unchanged(image, &status) ? "replaced" : NULL;
+}
+
+/* ---- modules ---- */
+
+static int add_module(struct sn_epochs_images *images, uint32_t number, const char *path,
+		      uint32_t flags)
+{
+	struct sn_merge *merge = images->merge;
+	struct sn_epochs_image *item = images->items + number;
+	struct sn_merged_module module = {.path = sn_db_builder_string(merge->builder, path),
+					  .build_id_bytes = item->image.build_id_bytes};
+	memcpy(module.build_id, item->image.build_id, item->image.build_id_bytes);
+	item->module = sn_intern_add(&merge->modules, &module, sizeof(module));
+	if (item->module == SN_INTERN_NONE ||
+	    sn_vec_reserve(&merge->module_flags, &merge->module_flag_capacity,
+			   item->module + 1ull) < 0 ||
+	    sn_vec_reserve(&images->of_modules, &images->module_capacity, item->module + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	merge->module_flags[item->module] = flags;
+	images->of_modules[item->module] = number;
+	return 0;
+}
+
+/* A file that is not the one that ran any more is asked for nothing, unless its build id tells which
+ * one that was: then the symbol cache or a debug file may know it. */
+static int add_file(struct sn_epochs_images *images, uint32_t number)
+{
+	struct sn_epochs_image *item = images->items + number;
+	const char *fate = fate_of(&item->image);
+	if (fate) {
+		char label[SN_EPOCH_TEXT_MAX + 32];
+		snprintf(label, sizeof(label), "[%s, %s]", sn_text_base_name(item->image.path),
+			 fate);
+		item->nameless = sn_arena_text(&images->arena, label);
+		if (!item->nameless)
+			return SN_ERR_MEMORY;
+	}
+	return fate && !item->image.build_id_bytes
+		   ? add_module(images, number, item->nameless, SN_MODULE_ANONYMOUS)
+		   : add_module(images, number, item->image.path, 0);
+}
+
+static int add_image(struct sn_epochs_images *images, uint32_t number)
+{
+	char label[SN_EPOCH_TEXT_MAX + 3];
+	struct sn_epochs_image *item = images->items + number;
+	item->module = SONDE_NONE;
+	sn_epoch_dictionary_image_at(images->dictionary, number, &item->image);
+	sn_epochs_image_label(&item->image, label, sizeof(label));
+	item->label = sn_db_builder_string(images->merge->builder, label);
+	switch (item->image.kind) {
+	case SN_EPOCH_FILE:
+		return add_file(images, number);
+	case SN_EPOCH_VDSO:
+		return add_module(images, number, "[vdso]", SN_MODULE_VDSO);
+	case SN_EPOCH_JIT:
+		return add_module(images, number, *item->image.path ? item->image.path : label,
+				  SN_MODULE_ANONYMOUS);
+	default:
+		return 0;
+	}
+}
+
+/* ---- names that the store has ---- */
+
+SN_SORT_BY(sort_names, uint32_t, const struct sn_epoch_name *,
+	   SN_ORDER(of[*a].image, of[*b].image)
+	       ?: SN_ORDER(of[*a].start, of[*b].start)
+	       ?: SN_ORDER(*a, *b));
+
+/* Names come by image and start; of those that begin at one address the last one stays. */
+static void keep_name(struct sn_epochs_images *images, const struct sn_epoch_name *name)
+{
+	struct sn_epochs_image *item = images->items + name->image;
+	if (!item->name_count)
+		item->first_name = (uint32_t)images->name_count;
+	else if (images->names[images->name_count - 1].start == name->start)
+		images->name_count--;
+	images->names[images->name_count++] = *name;
+	item->name_count = (uint32_t)images->name_count - item->first_name;
+}
+
+static int collect_names(struct sn_epochs_images *images)
+{
+	uint32_t count = images->dictionary->names.count;
+	struct sn_epoch_name *all = malloc((count + 1ull) * sizeof(*all));
+	uint32_t *order = malloc((count + 1ull) * sizeof(*order));
+	images->names = malloc((count + 1ull) * sizeof(*images->names));
+	int result = all && order && images->names ? 0 : SN_ERR_MEMORY;
+	for (uint32_t i = 0; !result && i < count; i++) {
+		sn_epoch_dictionary_name_at(images->dictionary, i, all + i);
+		order[i] = i;
+	}
+	if (!result)
+		sort_names(order, count, all);
+	for (uint32_t i = 0; !result && i < count; i++)
+		keep_name(images, all + order[i]);
+	free(all);
+	free(order);
+	return result;
+}
+
+int sn_epochs_images_init(struct sn_epochs_images *images, struct sn_merge *merge,
+			  const struct sn_epoch_dictionary *dictionary)
+{
+	*images = (struct sn_epochs_images){.merge = merge, .dictionary = dictionary};
+	images->count = dictionary->images.count;
+	images->items = calloc(images->count + 1ull, sizeof(*images->items));
+	int result = images->items ? 0 : SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < images->count && !result; i++)
+		result = add_image(images, i);
+	return result ? result : collect_names(images);
+}
+
+static const char *name_at(const struct sn_epochs_images *images,
+			   const struct sn_epochs_image *item, uint64_t address)
+{
+	const struct sn_epoch_name *names = images->names + item->first_name;
+	size_t behind = sn_search(i, item->name_count, names[i].start <= address);
+	if (!behind)
+		return NULL;
+	const struct sn_epoch_name *name = names + behind - 1;
+	return !name->bytes || address - name->start < name->bytes ? name->name : NULL;
+}
+
+/* ---- frames ---- */
+
+struct sn_frame sn_epochs_frame(struct sn_epochs_images *images, uint32_t image, uint64_t address,
+				bool is_return)
+{
+	const struct sn_epochs_image *item = images->items + image;
+	struct sn_frame frame = {.kind = SN_FRAME_NATIVE, .id = SN_ID_NONE};
+	if (item->module != SONDE_NONE) {
+		frame.id = item->module;
+		frame.value = address;
+		frame.flags = is_return ? SN_FRAME_RETURN_ADDRESS : 0;
+	} else if (item->image.kind != SN_EPOCH_UNKNOWN) {
+		const char *name = name_at(images, item, address - (is_return && address));
+		frame.kind = SN_FRAME_OS;
+		frame.id = name ? sn_db_builder_string(images->merge->builder, name) : item->label;
+	}
+	return frame;
+}
+
+/* A location that is a name alone; NULL without memory. */
+static const struct sn_symbol_location *make_location(struct sn_epochs_images *images,
+						      const char *name)
+{
+	struct sn_symbol_frame *frame = sn_arena_array(&images->arena, struct sn_symbol_frame, 1);
+	struct sn_symbol_location *location =
+	    sn_arena_array(&images->arena, struct sn_symbol_location, 1);
+	if (!frame || !location)
+		return NULL;
+	*frame = (struct sn_symbol_frame){.name = name, .kind = SN_SYMBOL_FUNCTION};
+	*location = (struct sn_symbol_location){.frames = frame, .depth = 1};
+	return location;
+}
+
+int sn_epochs_name_rest(struct sn_epochs_images *images, struct sn_resolved *resolved)
+{
+	const struct sn_merge *merge = images->merge;
+	for (uint32_t i = 0; i < merge->frames.count; i++) {
+		struct sn_frame frame;
+		memcpy(&frame, sn_intern_at(&merge->frames, i, NULL), sizeof(frame));
+		if (frame.kind != SN_FRAME_NATIVE || frame.id == SN_ID_NONE ||
+		    !resolved->locations[i] || resolved->locations[i]->frames[0].name)
+			continue;
+		const struct sn_epochs_image *item = images->items + images->of_modules[frame.id];
+		bool is_return = frame.flags & SN_FRAME_RETURN_ADDRESS && frame.value;
+		const char *name = item->nameless;
+		if (item->image.kind == SN_EPOCH_JIT)
+			name = name_at(images, item, frame.value - is_return);
+		if (!name)
+			continue;
+		resolved->locations[i] = make_location(images, name);
+		if (!resolved->locations[i])
+			return SN_ERR_MEMORY;
+	}
+	return 0;
+}
