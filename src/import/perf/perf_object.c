@@ -14,7 +14,7 @@
 void sn_perf_object_release(struct sn_perf_object *object)
 {
 	sn_perf_image_close(&object->image);
-	free(object->segments);
+	sn_elf_code_release(&object->code);
 	free(object->path);
 }
 
@@ -34,21 +34,6 @@ static bool cached_path(const uint8_t *id, uint32_t length, char *path, size_t s
 	       snprintf(path, size, "%s/.debug/.build-id/%.2s/%s/elf", home, hex, hex + 2) <
 		   (int)size &&
 	       access(path, R_OK) == 0;
-}
-
-static int copy_segments(const struct sn_elf_file *elf, struct sn_perf_object *object)
-{
-	object->segments = calloc(elf->segment_count + 1ull, sizeof(*object->segments));
-	if (!object->segments)
-		return SN_ERR_MEMORY;
-	for (uint32_t i = 0; i < elf->segment_count; i++) {
-		Elf64_Phdr header;
-		memcpy(&header, elf->segments + i * sizeof(header), sizeof(header));
-		if (header.p_type == PT_LOAD && header.p_flags & PF_X)
-			object->segments[object->segment_count++] = (struct sn_perf_segment){
-			    header.p_offset, header.p_filesz, header.p_vaddr};
-	}
-	return 0;
 }
 
 /* Opens the file at `path`; *elf is NULL if it is not of the object's build. 0 or SN_ERR_MEMORY. */
@@ -75,7 +60,7 @@ static int find_file(struct sn_perf_object *object, const char **path, char *cac
 			*path = cached;
 	}
 	if (elf)
-		result = copy_segments(elf, object);
+		result = sn_elf_code_of(elf, &object->code);
 	sn_elf_file_free(elf);
 	return result;
 }
@@ -93,21 +78,9 @@ int sn_perf_object_open(struct sn_perf_object *object, const uint8_t *id, uint32
 
 const struct sn_perf_image *sn_perf_object_image(struct sn_perf_object *object)
 {
-	bool has_code = object->segments || object->flags & SN_MODULE_VDSO;
+	bool has_code = object->code.pieces || object->flags & SN_MODULE_VDSO;
 	if (!object->was_tried && has_code)
 		sn_perf_image_open(&object->image, object->path, object->id, object->id_bytes);
 	object->was_tried = true;
 	return object->image.module.eh_frame_hdr ? &object->image : NULL;
-}
-
-uint64_t sn_perf_object_address(const struct sn_perf_object *object, uint64_t offset)
-{
-	for (size_t i = 0; i < object->segment_count; i++) {
-		const struct sn_perf_segment *segment = object->segments + i;
-		/* mappings consist of whole pages, so they begin at or before the segment */
-		if (offset >= (segment->offset & ~4095ull) &&
-		    offset < segment->offset + segment->bytes)
-			return offset - segment->offset + segment->address;
-	}
-	return offset;
 }

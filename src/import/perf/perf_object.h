@@ -7,22 +7,18 @@
 
 #include "perf_image.h"
 
+#include "binary/elf/elf_code.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 #define SN_PERF_BUILD_ID_MAX 20
 
-/* Where a file's bytes are in its own addresses. */
-struct sn_perf_segment {
-	uint64_t offset, bytes, address;
-};
-
 /* A file that code lies in, once for each path and build id. */
 struct sn_perf_object {
 	uint32_t module; /* of the merge */
 	uint32_t flags;	 /* enum sn_module_flags */
-	struct sn_perf_segment *segments;
-	size_t segment_count;
+	struct sn_elf_code code;
 	char *path; /* of the file that was found, or what perf calls it */
 	uint8_t id[SN_PERF_BUILD_ID_MAX];
 	uint32_t id_bytes; /* 0: not known */
@@ -32,7 +28,7 @@ struct sn_perf_object {
 
 /*
  * Finds the file: the one at `path` if it is of that build (`length` 0: not known), else the copy
- * that perf keeps. One that is not found, or whose flags say that it is none, has no segments. 0 or
+ * that perf keeps. One that is not found, or whose flags say that it is none, has no code. 0 or
  * SN_ERR_MEMORY.
  */
 int sn_perf_object_open(struct sn_perf_object *object, const uint8_t *id, uint32_t length,
@@ -40,5 +36,3 @@ int sn_perf_object_open(struct sn_perf_object *object, const uint8_t *id, uint32
 void sn_perf_object_release(struct sn_perf_object *object);
 /* The file's image, made when it is first asked for; NULL if there is none. */
 const struct sn_perf_image *sn_perf_object_image(struct sn_perf_object *object);
-/* The address in the file of a byte of it; its place where there are no segments. */
-uint64_t sn_perf_object_address(const struct sn_perf_object *object, uint64_t offset);

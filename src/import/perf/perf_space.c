@@ -301,7 +301,7 @@ int sn_perf_space_find(struct sn_perf_space *space, uint32_t pid, struct sn_perf
 		const struct sn_perf_object *object = space->objects + change->object;
 		frame->id = object->module;
 		frame->value =
-		    sn_perf_object_address(object, address - change->start + change->offset);
+		    sn_elf_code_address(&object->code, address - change->start + change->offset);
 		return 0;
 	}
 	uint32_t jit = jit_of(space, process);

@@ -71,7 +71,7 @@ static const struct sn_module *find_image(struct walk *walk, uint64_t address, u
 	if (!image)
 		return NULL;
 	*place = image->module.bias +
-		 sn_perf_object_address(object, address - mapping->start + mapping->offset);
+		 sn_elf_code_address(&object->code, address - mapping->start + mapping->offset);
 	return &image->module;
 }
 
