@@ -61,8 +61,8 @@ struct sn_epoch_name {
 	const char *name;
 };
 
-/* `address` is one of the image, which does not depend on where it was loaded: for a file the ELF
- * virtual address. */
+/* `address` is one of the image, which does not depend on where it was loaded: for a file the place
+ * of the byte in it, since the kernel tells that and whoever wrote it need not read the file. */
 struct sn_epoch_count {
 	uint32_t origin, image;
 	uint64_t address, count;

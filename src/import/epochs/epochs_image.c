@@ -14,6 +14,8 @@
 
 void sn_epochs_images_release(struct sn_epochs_images *images)
 {
+	for (uint32_t i = 0; images->items && i < images->count; i++)
+		sn_elf_code_release(&images->items[i].code);
 	free(images->items);
 	free(images->names);
 	free(images->of_modules);
@@ -59,26 +61,44 @@ static bool is_unchanged(const struct sn_epoch_image *image, const struct stat *
 	       (!image->mtime_ns || image->mtime_ns == mtime_ns);
 }
 
-static bool is_of_build(const struct sn_epoch_image *image)
+/* The kernel gives 20 bytes of each build id, zeroes behind one that is shorter (8 bytes of lld's), and not its length. */
+static bool is_same_build(const struct sn_epoch_image *image, const struct sn_elf_file *file)
 {
-	struct sn_elf_file *file = NULL;
-	bool is_same = !sn_elf_file_open(image->path, &file, NULL) &&
-		       file->build_id_bytes == image->build_id_bytes &&
-		       !memcmp(file->build_id, image->build_id, image->build_id_bytes);
-	sn_elf_file_free(file);
-	return is_same;
+	uint8_t id[SN_EPOCH_BUILD_ID_BYTES] = {0};
+	uint32_t bytes = file->build_id_bytes;
+	if (!bytes || bytes > image->build_id_bytes)
+		return false;
+	memcpy(id, file->build_id, bytes);
+	return !memcmp(id, image->build_id, image->build_id_bytes);
 }
 
-/* What became of the file: "replaced", "deleted", "not found"; NULL: it is the one that ran. */
-static const char *fate_of(const struct sn_epoch_image *image)
+/* Its code, if the file is the one that ran. 0 or SN_ERR_MEMORY. */
+static int read_code(struct sn_epochs_image *item, const struct stat *status)
+{
+	const struct sn_epoch_image *image = &item->image;
+	struct sn_elf_file *file = NULL;
+	int result = sn_elf_file_open(image->path, &file, NULL);
+	if (result)
+		return result == SN_ERR_MEMORY ? result : 0;
+	bool is_same = image->build_id_bytes ? is_same_build(image, file)
+					     : !image->is_deleted && is_unchanged(image, status);
+	result = is_same ? sn_elf_code_of(file, &item->code) : 0;
+	if (is_same && image->build_id_bytes)
+		item->image.build_id_bytes = file->build_id_bytes;
+	sn_elf_file_free(file);
+	return result;
+}
+
+/* Finds out what became of the file: *fate is "replaced", "deleted", "not found"; NULL: it is the one that ran. 0 or SN_ERR_MEMORY. */
+static int find_fate(struct sn_epochs_image *item, const char **fate)
 {
 	struct stat status;
-	if (stat(image->path, &status) < 0 || !S_ISREG(status.st_mode))
-		return image->is_deleted ? "deleted" : "not found";
-	if (image->build_id_bytes)
-		return is_of_build(image) ? NULL : "replaced";
-	/* a file of that name that was there afterwards is another one */
-	return image->is_deleted || !is_unchanged(image, &status) ? "replaced" : NULL;
+	*fate = item->image.is_deleted ? "deleted" : "not found";
+	if (stat(item->image.path, &status) < 0 || !S_ISREG(status.st_mode))
+		return 0;
+	int result = read_code(item, &status);
+	*fate = item->code.pieces ? NULL : "replaced";
+	return result;
 }
 
 /* ---- modules ---- */
@@ -102,23 +122,20 @@ static int add_module(struct sn_epochs_images *images, uint32_t number, const ch
 	return 0;
 }
 
-/* A file that is not the one that ran any more is asked for nothing, unless its build id tells which
- * one that was: then the symbol cache or a debug file may know it. */
+/* A file that is not the one that ran any more is asked for nothing. A debug file of its build would have the names, but not where the code lay in it. */
 static int add_file(struct sn_epochs_images *images, uint32_t number)
 {
+	char label[SN_EPOCH_TEXT_MAX + 32];
 	struct sn_epochs_image *item = images->items + number;
-	const char *fate = fate_of(&item->image);
-	if (fate) {
-		char label[SN_EPOCH_TEXT_MAX + 32];
-		snprintf(label, sizeof(label), "[%s, %s]", sn_text_base_name(item->image.path),
-			 fate);
-		item->nameless = sn_arena_text(&images->arena, label);
-		if (!item->nameless)
-			return SN_ERR_MEMORY;
-	}
-	return fate && !item->image.build_id_bytes
-		   ? add_module(images, number, item->nameless, SN_MODULE_ANONYMOUS)
-		   : add_module(images, number, item->image.path, 0);
+	const char *fate;
+	if (find_fate(item, &fate) < 0)
+		return SN_ERR_MEMORY;
+	if (!fate)
+		return add_module(images, number, item->image.path, 0);
+	snprintf(label, sizeof(label), "[%s, %s]", sn_text_base_name(item->image.path), fate);
+	item->nameless = sn_arena_text(&images->arena, label);
+	return item->nameless ? add_module(images, number, item->nameless, SN_MODULE_ANONYMOUS)
+			      : SN_ERR_MEMORY;
 }
 
 static int add_image(struct sn_epochs_images *images, uint32_t number)
@@ -213,7 +230,7 @@ struct sn_frame sn_epochs_frame(struct sn_epochs_images *images, uint32_t image,
 	struct sn_frame frame = {.kind = SN_FRAME_NATIVE, .id = SN_ID_NONE};
 	if (item->module != SONDE_NONE) {
 		frame.id = item->module;
-		frame.value = address;
+		frame.value = sn_elf_code_address(&item->code, address);
 		frame.flags = is_return ? SN_FRAME_RETURN_ADDRESS : 0;
 	} else if (item->image.kind != SN_EPOCH_UNKNOWN) {
 		const char *name = name_at(images, item, address - (is_return && address));

@@ -8,12 +8,14 @@
 #include "aggregate/unify/merge.h"
 #include "aggregate/unify/resolve.h"
 #include "base/arena.h"
+#include "binary/elf/elf_code.h"
 #include "format/epoch/epoch_dictionary.h"
 
 struct sn_epochs_image {
 	struct sn_epoch_image image; /* texts are the dictionary's */
 	uint32_t label;		     /* builder's string: how people call it */
 	uint32_t module;	     /* of the merge; SONDE_NONE: code is named without one */
+	struct sn_elf_code code;     /* of a file that is still the one that ran */
 	/* What is said of its code where it has no name: "[libz.so.1, replaced]"; NULL: the offset. */
 	const char *nameless;
 	uint32_t first_name, name_count; /* of `names` */
