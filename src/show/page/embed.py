@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a file's bytes as a C array that ends with NUL: embed.py INPUT OUTPUT SYMBOL."""
+"""Writes a file's bytes as a C array that ends with NUL, and its length without that as SYMBOL_bytes: embed.py INPUT OUTPUT SYMBOL."""
 
 import sys
 
@@ -14,7 +14,7 @@ def main() -> None:
     with open(target, "w", encoding="ascii") as file:
         file.write(f"extern const char {symbol}[];\nconst char {symbol}[] = {{\n")
         file.write(",\n".join(lines))
-        file.write("\n};\n")
+        file.write(f"\n}};\nextern const unsigned {symbol}_bytes;\nconst unsigned {symbol}_bytes = {len(data) - 1};\n")
 
 
 main()

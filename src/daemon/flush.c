@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See flush.h. */
+#include "flush.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+struct flush {
+	const struct sn_ledger *ledger;
+	struct sn_kernel_images *kernel;
+	struct sn_epoch_writer *writer;
+	/* of the pair whose counts are being added */
+	uint32_t number, origin, image;
+	const struct sn_ledger_pair *pair;
+};
+
+static dev_t as_users_see(uint32_t device)
+{
+	return makedev(device >> 20, device & 0xfffff);
+}
+
+static uint32_t add_origin(const struct flush *flush)
+{
+	const struct sn_ledger_pair *pair = flush->pair;
+	const char *program = sn_ledger_name(flush->ledger, flush->number, pair->program);
+	return sn_epoch_writer_origin(
+	    flush->writer, &(struct sn_epoch_origin){
+			       .program = *program ? program : "[kernel threads]",
+			       .cgroup = sn_ledger_name(flush->ledger, flush->number, pair->cgroup),
+			       .pid = pair->key.pid,
+			       .pid_start = pair->key.pid ? pair->process_start_ns : 0,
+			       .uid = pair->key.uid,
+			   });
+}
+
+static uint32_t add_image(const struct flush *flush)
+{
+	const struct sn_ledger_pair *pair = flush->pair;
+	struct sn_epoch_image image = {.path = "", .kind = SN_EPOCH_UNKNOWN};
+	switch (pair->key.kind) {
+	case SN_IMAGE_FILE:
+		image = (struct sn_epoch_image){
+		    .kind = SN_EPOCH_FILE,
+		    .is_deleted = pair->image_is_deleted,
+		    .path = sn_ledger_name(flush->ledger, flush->number, pair->image),
+		    .build_id_bytes = pair->build_id_bytes,
+		    .device = as_users_see(pair->key.device),
+		    .inode = pair->key.inode,
+		};
+		memcpy(image.build_id, pair->build_id, sizeof(image.build_id));
+		break;
+	case SN_IMAGE_VDSO:
+		image = (struct sn_epoch_image){.kind = SN_EPOCH_VDSO, .path = "[vdso]"};
+		break;
+	case SN_IMAGE_ANONYMOUS: /* which process's: its start and number stand where a file has its own */
+		image = (struct sn_epoch_image){.kind = SN_EPOCH_JIT,
+						.path = "",
+						.device = pair->process_start_ns,
+						.inode = pair->pid};
+		break;
+	}
+	return sn_epoch_writer_image(flush->writer, &image);
+}
+
+static int add_in_kernel(const struct flush *flush, uint32_t address, uint64_t count)
+{
+	static const enum sn_epoch_image_kind kinds[] = {[SN_KERNEL_ITSELF] = SN_EPOCH_KERNEL,
+							 [SN_KERNEL_MODULE] = SN_EPOCH_MODULE,
+							 [SN_KERNEL_BPF] = SN_EPOCH_BPF};
+	struct sn_kernel_place place;
+	if (sn_kernel_images_find(flush->kernel, UINT64_C(0xffffffff00000000) | address, &place) <
+	    0)
+		return SN_ERR_MEMORY;
+	uint32_t image =
+	    sn_epoch_writer_image(flush->writer, &(struct sn_epoch_image){.kind = kinds[place.part],
+									  .path = place.image});
+	if (place.function)
+		sn_epoch_writer_name(flush->writer,
+				     &(struct sn_epoch_name){.image = image,
+							     .start = place.function_start,
+							     .name = place.function});
+	sn_epoch_writer_count(flush->writer, flush->origin, image, place.address, count);
+	return 0;
+}
+
+static void begin_pair(struct flush *flush, uint32_t number)
+{
+	flush->number = number;
+	flush->pair = sn_ledger_pair(flush->ledger, number);
+	flush->origin =
+	    flush->pair
+		? add_origin(flush)
+		: sn_epoch_writer_origin(
+		      flush->writer,
+		      &(struct sn_epoch_origin){.program = "", .cgroup = "", .uid = SN_EPOCH_NONE});
+	flush->image = flush->pair
+			   ? add_image(flush)
+			   : sn_epoch_writer_image(
+				 flush->writer,
+				 &(struct sn_epoch_image){.kind = SN_EPOCH_UNKNOWN, .path = ""});
+}
+
+static int add_count(struct flush *flush, const struct sn_ledger_count *count)
+{
+	uint32_t number = (uint32_t)(count->key >> 32);
+	uint64_t address = (uint32_t)count->key;
+	if (number != flush->number)
+		begin_pair(flush, number);
+	if (flush->pair && flush->pair->key.kind == SN_IMAGE_KERNEL)
+		return add_in_kernel(flush, (uint32_t)address, count->count);
+	if (flush->pair && flush->pair->key.kind == SN_IMAGE_ANONYMOUS)
+		address |= flush->pair->key.inode >> 32 << 32;
+	sn_epoch_writer_count(flush->writer, flush->origin, flush->image, address, count->count);
+	return 0;
+}
+
+int sn_flush_add(struct sn_ledger *ledger, struct sn_kernel_images *kernel,
+		 struct sn_epoch_writer *writer)
+{
+	struct flush flush = {
+	    .ledger = ledger, .kernel = kernel, .writer = writer, .number = UINT32_MAX};
+	const struct sn_ledger_count *counts = sn_ledger_sorted(ledger);
+	int result = 0;
+	for (uint32_t i = 0; !result && i < ledger->index.count; i++)
+		result = add_count(&flush, &counts[i]);
+	if (!result)
+		sn_ledger_clear(ledger);
+	return result;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the program in the kernel (sampler.bpf.c) and the daemon share: for each processor a table of counts, and a log of the counts that had to leave it.
+ *
+ * Modelled on DCPI's driver (Anderson et al., "Continuous profiling: where have all the cycles gone?", TOCS 15, 1997, section 4.2): buckets of one cache line,
+ * found by a hash of what is counted; a sample that is in its bucket already costs an addition, another one drives an older entry out into a log.
+ * Unlike there, an entry is one word, so that the daemon can take it with one atomic exchange while the processor goes on counting:
+ * no interrupt of other processors, no second table, no moment at which samples are lost.
+ *
+ * An entry: bits 48 to 63 the number of a pair (whose code, which image), 16 to 47 the address in the image, 0 to 15 the count. 0 is free: no pair has number 0.
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum {
+	SN_COUNTS_WAYS = 8,	  /* entries of a bucket: a cache line */
+	SN_COUNTS_BUCKETS = 4096, /* of a processor: 256 KiB */
+	SN_COUNTS_LOG = 8192,	  /* entries that left the table and wait for the daemon: 64 KiB */
+	SN_COUNTS_MOST = 0xffff,  /* of one entry; one that is full leaves for the log */
+	/* Numbers of pairs have a half for each turn (the top bit), so that what was counted in the last turn can be told from this one's. */
+	SN_PAIR_NUMBERS = 0x10000,
+	SN_PAIR_TURN_BIT = 0x8000,
+	SN_PAIRS_OF_TURN = 0x4000,
+	SN_VMA_CACHE = 8, /* mappings of the running process that a processor remembers */
+	SN_PATH_BYTES = 2048,
+};
+
+enum sn_sample_fate {
+#define SN_FATE(name, word, text) name,
+#include "fates.def"
+#undef SN_FATE
+	SN_FATES
+};
+
+enum sn_image_kind {
+	SN_IMAGE_KERNEL =
+	    1,		    /* address: the low 32 bits; the kernel's code lies in the last 4 GiB */
+	SN_IMAGE_FILE,	    /* address: in the file */
+	SN_IMAGE_VDSO,	    /* address: in the image */
+	SN_IMAGE_ANONYMOUS, /* memory of one process without a file; address: the low 32 bits */
+};
+
+/* Whose time it is, and in which image: what gets a number in a turn. All zero where it does not apply. */
+struct sn_pair {
+	uint64_t
+	    inode; /* of the image; of anonymous memory: the upper half of its addresses, and the start of the process */
+	uint64_t program_inode; /* of the program that the process executes */
+	uint64_t cgroup;	/* its number, that of its folder */
+	uint32_t device;	/* as the kernel numbers devices: major << 20 | minor */
+	uint32_t program_device;
+	uint32_t
+	    inode_generation; /* tells a file from an earlier one with its number, where the file system does */
+	uint32_t pid;  /* only of anonymous memory, and where processes are asked for */
+	uint32_t uid;  /* of the process's owner, in the first user namespace */
+	uint16_t kind; /* enum sn_image_kind */
+	uint16_t turn;
+};
+
+/* Told once in a turn for each pair, at its first sample. Paths are as in the mount namespace of the process, told by the kernel, so that a process that has ended has them too. */
+struct sn_announced {
+	struct sn_pair pair;
+	uint32_t number;
+	uint32_t pid;
+	uint64_t process_start_ns; /* by CLOCK_BOOTTIME */
+	uint64_t start, end;	   /* of the mapping */
+	uint32_t image_is_deleted, program_is_deleted;
+	unsigned char build_id[20]; /* of the image */
+	uint32_t build_id_bytes;    /* 0: not known */
+	char command[16];
+	/* Names from the file to the root, each ended by a zero byte; an empty path where there is no file. */
+	uint32_t image_path_bytes, program_path_bytes;
+	char image_path[SN_PATH_BYTES], program_path[SN_PATH_BYTES];
+};
+
+/* Part of the running process's address space that a processor remembers. */
+struct sn_cached_mapping {
+	uint64_t start, end;
+	uint64_t offset; /* of an address in the image: address + offset */
+	uint64_t number; /* of the pair */
+};
+
+/* Whose samples a processor counted last. */
+struct sn_cached_process {
+	uint64_t mm, stack, cgroups; /* change when the process executes another program or moves */
+	uint32_t tgid, mapping_sequence;
+	uint32_t turn, next; /* where the next mapping is remembered */
+	uint64_t kernel; /* number of the pair of this process in the kernel; 0: not known yet */
+	struct sn_cached_mapping mapping[SN_VMA_CACHE];
+};
+
+struct sn_counts {
+	/* Written by this processor in its samples. */
+	uint64_t fate[SN_FATES];
+	uint64_t hits; /* samples that were in their bucket already */
+	uint64_t log_head;
+	uint64_t busy, victim;
+	struct sn_cached_process process;
+	/* Written by the daemon. */
+	uint64_t log_tail __attribute__((aligned(64)));
+	uint64_t log[SN_COUNTS_LOG] __attribute__((aligned(64)));
+	uint64_t table[SN_COUNTS_BUCKETS * SN_COUNTS_WAYS];
+};
+
+/* Written by the daemon, read by all processors. */
+struct sn_counts_control {
+	/* Upper half: the turn, 0, 1, 0, ...; lower half: how many numbers were given out in it. Processors add 1 and get both, so no number is given out in two turns. */
+	uint64_t numbers;
+	uint32_t by_process; /* each process is told apart */
+	uint32_t unused;
+};

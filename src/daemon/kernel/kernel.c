@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See kernel.h. */
+#include "kernel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* sampler.bpf.c as it was compiled. */
+extern const char sn_sampler_object[];
+extern const unsigned sn_sampler_object_bytes;
+
+enum {
+	NANOSECONDS = 1000000000,
+	VARIES_BY = 16 /* a period by at most this part of it, up or down */
+};
+
+struct sn_kernel {
+	struct bpf_object *object;
+	struct ring_buffer *announcements;
+	const struct sn_kernel_taker *taker; /* while pairs are told */
+	int program, pairs;
+	char *counts; /* of each processor, count_bytes apart */
+	size_t count_bytes, mapped_bytes;
+	struct sn_counts_control *control;
+	int *event; /* of each processor; -1: none */
+	unsigned processors, running;
+	bool is_cycles;
+	uint64_t period, random;
+	struct sn_pair (*told)[SN_PAIRS_OF_TURN]; /* of each turn's half, by number */
+	bool may_turn; /* all counts of the turn before have been taken */
+	int timing;    /* a descriptor while programs are timed, or -1 */
+	uint64_t timed_ns, timed_runs;
+};
+
+static struct sn_counts *counts_of(const struct sn_kernel *kernel, unsigned processor)
+{
+	return (struct sn_counts *)(kernel->counts + processor * kernel->count_bytes);
+}
+
+/* ---- the program ---- */
+
+static int no_message(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	(void)level, (void)format, (void)arguments;
+	return 0;
+}
+
+static int explain_load(struct sn_error *error, int code)
+{
+	if (code == -EPERM || code == -EACCES)
+		return sn_fail(error, SN_ERR_UNSUPPORTED,
+			       "the kernel refuses BPF programs here (%s): it needs CAP_BPF and "
+			       "CAP_PERFMON, or root, and a kernel that is not locked down",
+			       strerror(-code));
+	if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
+		return sn_fail(error, SN_ERR_UNSUPPORTED,
+			       "the kernel does not tell its types (/sys/kernel/btf/vmlinux): it "
+			       "needs CONFIG_DEBUG_INFO_BTF");
+	return sn_fail(error, SN_ERR_UNSUPPORTED,
+		       "the kernel does not take the BPF program (%s): it needs Linux 6.4 or later",
+		       strerror(-code));
+}
+
+static void *map_memory(struct bpf_map *map, size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static int map_maps(struct sn_kernel *kernel, struct sn_error *error)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	kernel->count_bytes =
+	    (sizeof(struct sn_counts) + 7) & ~(size_t)7; /* as the kernel aligns values */
+	kernel->mapped_bytes = (kernel->count_bytes * kernel->processors + page - 1) & ~(page - 1);
+	kernel->counts = map_memory(bpf_object__find_map_by_name(kernel->object, "counts"),
+				    kernel->mapped_bytes);
+	kernel->control = map_memory(bpf_object__find_map_by_name(kernel->object, "control"),
+				     sizeof(*kernel->control));
+	if (!kernel->counts || !kernel->control)
+		return sn_fail(error, SN_ERR_IO, "mapping the kernel's counts: %s",
+			       strerror(errno));
+	return 0;
+}
+
+static int on_announced(void *context, void *data, size_t bytes)
+{
+	struct sn_kernel *kernel = context;
+	const struct sn_announced *told = data;
+	if (bytes < sizeof(*told) || told->number >= SN_PAIR_NUMBERS)
+		return 0;
+	kernel->told[told->number / SN_PAIR_TURN_BIT]
+		    [told->number % SN_PAIR_TURN_BIT % SN_PAIRS_OF_TURN] = told->pair;
+	return kernel->taker->pair(kernel->taker->context, told);
+}
+
+static int load(struct sn_kernel *kernel, struct sn_error *error)
+{
+	libbpf_set_print(no_message);
+	kernel->object = bpf_object__open_mem(sn_sampler_object, sn_sampler_object_bytes, NULL);
+	if (!kernel->object)
+		return sn_fail(error, SN_ERR_IO, "opening the BPF program: %s", strerror(errno));
+	bpf_map__set_max_entries(bpf_object__find_map_by_name(kernel->object, "counts"),
+				 kernel->processors);
+	int code = bpf_object__load(kernel->object);
+	if (code != 0)
+		return explain_load(error, code);
+	kernel->program =
+	    bpf_program__fd(bpf_object__find_program_by_name(kernel->object, "sample"));
+	kernel->pairs = bpf_object__find_map_fd_by_name(kernel->object, "pairs");
+	kernel->announcements =
+	    ring_buffer__new(bpf_object__find_map_fd_by_name(kernel->object, "announced"),
+			     on_announced, kernel, NULL);
+	if (!kernel->announcements)
+		return sn_fail(error, SN_ERR_IO, "reading what the BPF program tells: %s",
+			       strerror(errno));
+	return map_maps(kernel, error);
+}
+
+/* ---- events ---- */
+
+/* Cycles a second of the fastest processor; 0: not known. */
+static uint64_t highest_frequency(void)
+{
+	unsigned long long khz = 0;
+	double mhz = 0;
+	FILE *file = fopen("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "re");
+	if (file && fscanf(file, "%llu", &khz) != 1)
+		khz = 0;
+	if (file)
+		fclose(file);
+	file = khz ? NULL : fopen("/proc/cpuinfo", "re");
+	char line[256];
+	while (file && mhz == 0 && fgets(line, sizeof(line), file))
+		if (sscanf(line, "cpu MHz : %lf", &mhz) != 1)
+			mhz = 0;
+	if (file)
+		fclose(file);
+	return khz ? khz * 1000 : (uint64_t)(mhz * 1e6);
+}
+
+static int open_event(const struct sn_kernel *kernel, unsigned processor, bool cycles)
+{
+	struct perf_event_attr attr = {.size = sizeof(attr), .sample_period = kernel->period};
+	attr.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE;
+	attr.config = cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK;
+	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)processor, -1,
+			    PERF_FLAG_FD_CLOEXEC);
+}
+
+static void set_period(struct sn_kernel *kernel, unsigned rate)
+{
+	kernel->period = (kernel->is_cycles ? highest_frequency() : NANOSECONDS) / rate;
+}
+
+/* Whether the machine counts cycles, of which samples need no interrupt of a timer. */
+static void choose_event(struct sn_kernel *kernel, unsigned rate)
+{
+	kernel->is_cycles = highest_frequency() >= 1000000;
+	set_period(kernel, rate);
+	int event = kernel->is_cycles ? open_event(kernel, 0, true) : -1;
+	kernel->is_cycles = event >= 0;
+	if (event >= 0)
+		close(event);
+	set_period(kernel, rate);
+}
+
+/* Samples a processor; those that are off have no event, which is no failure. 0 or an errno. */
+static int start_processor(struct sn_kernel *kernel, unsigned processor)
+{
+	int event = open_event(kernel, processor, kernel->is_cycles);
+	if (event < 0)
+		return errno == ENODEV || errno == ENXIO ? 0 : errno;
+	if (ioctl(event, PERF_EVENT_IOC_SET_BPF, kernel->program) != 0) {
+		int code = errno;
+		close(event);
+		return code;
+	}
+	kernel->event[processor] = event;
+	kernel->running++;
+	return 0;
+}
+
+static int start_events(struct sn_kernel *kernel, struct sn_error *error)
+{
+	for (unsigned processor = 0; processor < kernel->processors; processor++) {
+		int code = kernel->event[processor] < 0 ? start_processor(kernel, processor) : 0;
+		if (code != 0)
+			return sn_fail(error, SN_ERR_UNSUPPORTED, "sampling processor %u: %s",
+				       processor, strerror(code));
+	}
+	return 0;
+}
+
+/* xorshift64: it need not be good, only not periodic. */
+static uint64_t next_random(struct sn_kernel *kernel)
+{
+	kernel->random ^= kernel->random << 13;
+	kernel->random ^= kernel->random >> 7;
+	kernel->random ^= kernel->random << 17;
+	return kernel->random;
+}
+
+void sn_kernel_vary_period(struct sn_kernel *kernel)
+{
+	uint64_t most = kernel->period / VARIES_BY;
+	for (unsigned processor = 0; processor < kernel->processors; processor++) {
+		uint64_t period = kernel->period - most + next_random(kernel) % (2 * most + 1);
+		if (kernel->event[processor] >= 0)
+			ioctl(kernel->event[processor], PERF_EVENT_IOC_PERIOD, &period);
+	}
+}
+
+void sn_kernel_set_rate(struct sn_kernel *kernel, unsigned rate)
+{
+	set_period(kernel, rate);
+	start_events(kernel, NULL);
+	sn_kernel_vary_period(kernel);
+}
+
+/* ---- taking ---- */
+
+static int take_entry(const struct sn_kernel_taker *taker, uint64_t entry)
+{
+	return taker->count(taker->context, (uint32_t)(entry >> 48), (uint32_t)(entry >> 16),
+			    (uint32_t)entry & SN_COUNTS_MOST);
+}
+
+static int take_log(struct sn_counts *counts, const struct sn_kernel_taker *taker)
+{
+	uint64_t head = __atomic_load_n(&counts->log_head, __ATOMIC_ACQUIRE),
+		 tail = counts->log_tail;
+	int result = 0;
+	for (; !result && tail < head; tail++)
+		result = take_entry(taker, counts->log[tail % SN_COUNTS_LOG]);
+	__atomic_store_n(&counts->log_tail, tail, __ATOMIC_RELEASE);
+	return result;
+}
+
+static int take_table(struct sn_counts *counts, const struct sn_kernel_taker *taker)
+{
+	int result = 0;
+	for (size_t i = 0; !result && i < SN_COUNTS_BUCKETS * SN_COUNTS_WAYS; i++)
+		if (__atomic_load_n(&counts->table[i], __ATOMIC_RELAXED))
+			result = take_entry(
+			    taker, __atomic_exchange_n(&counts->table[i], 0, __ATOMIC_ACQ_REL));
+	return result;
+}
+
+/* Begins a turn, and frees the kernel's memory of the one before the last. Its number. */
+static int turn(struct sn_kernel *kernel)
+{
+	uint64_t before = __atomic_load_n(&kernel->control->numbers, __ATOMIC_RELAXED) >> 32;
+	uint64_t next = !before;
+	for (uint32_t i = 0; i < SN_PAIRS_OF_TURN; i++) {
+		struct sn_pair *pair = &kernel->told[next][i];
+		if (pair->kind)
+			bpf_map_delete_elem(kernel->pairs, pair);
+		*pair = (struct sn_pair){0};
+	}
+	__atomic_store_n(&kernel->control->numbers, next << 32, __ATOMIC_SEQ_CST);
+	kernel->may_turn = false;
+	return (int)next;
+}
+
+int sn_kernel_take(struct sn_kernel *kernel, bool whole, const struct sn_kernel_taker *taker,
+		   int *begun)
+{
+	int result = 0;
+	for (unsigned i = 0; !result && i < kernel->processors; i++) {
+		struct sn_counts *counts = counts_of(kernel, i);
+		result = take_log(counts, taker);
+		if (!result && whole)
+			result = take_table(counts, taker);
+	}
+	/* after the counts: a pair is told before it is counted */
+	kernel->taker = taker;
+	int told = ring_buffer__consume(kernel->announcements);
+	*begun = -1;
+	if (result || told < 0)
+		return result ? result : told;
+	if (whole && kernel->may_turn &&
+	    (uint32_t)kernel->control->numbers > SN_PAIRS_OF_TURN / 2) {
+		*begun = turn(kernel);
+	} else if (whole) {
+		kernel->may_turn = true;
+	}
+	return 0;
+}
+
+void sn_kernel_fates(const struct sn_kernel *kernel, uint64_t fates[SN_FATES])
+{
+	memset(fates, 0, SN_FATES * sizeof(*fates));
+	for (unsigned i = 0; i < kernel->processors; i++)
+		for (int fate = 0; fate < SN_FATES; fate++)
+			fates[fate] +=
+			    __atomic_load_n(&counts_of(kernel, i)->fate[fate], __ATOMIC_RELAXED);
+}
+
+uint64_t sn_kernel_hits(const struct sn_kernel *kernel)
+{
+	uint64_t hits = 0;
+	for (unsigned i = 0; i < kernel->processors; i++)
+		hits += __atomic_load_n(&counts_of(kernel, i)->hits, __ATOMIC_RELAXED);
+	return hits;
+}
+
+/* ---- what it costs ---- */
+
+static bool read_times(const struct sn_kernel *kernel, uint64_t *ns, uint64_t *runs)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t bytes = sizeof(info);
+	if (bpf_obj_get_info_by_fd(kernel->program, &info, &bytes) != 0)
+		return false;
+	*ns = info.run_time_ns;
+	*runs = info.run_cnt;
+	return true;
+}
+
+void sn_kernel_begin_timing(struct sn_kernel *kernel)
+{
+	if (kernel->timing < 0 && read_times(kernel, &kernel->timed_ns, &kernel->timed_runs))
+		kernel->timing = bpf_enable_stats(BPF_STATS_RUN_TIME);
+}
+
+double sn_kernel_end_timing(struct sn_kernel *kernel)
+{
+	uint64_t ns = 0, runs = 0;
+	if (kernel->timing < 0)
+		return 0;
+	bool known = read_times(kernel, &ns, &runs);
+	close(kernel->timing);
+	kernel->timing = -1;
+	return known && runs > kernel->timed_runs
+		   ? (double)(ns - kernel->timed_ns) / (double)(runs - kernel->timed_runs)
+		   : 0;
+}
+
+/* ---- the object ---- */
+
+static int start(struct sn_kernel *kernel, const struct sn_kernel_options *options,
+		 struct sn_error *error)
+{
+	int processors = libbpf_num_possible_cpus();
+	if (processors <= 0)
+		return sn_fail(error, SN_ERR_IO, "the number of processors is not known: %s",
+			       strerror(-processors));
+	kernel->processors = (unsigned)processors;
+	kernel->timing = -1;
+	kernel->event = malloc(kernel->processors * sizeof(*kernel->event));
+	kernel->told = calloc(2, sizeof(*kernel->told));
+	if (!kernel->event || !kernel->told)
+		return sn_fail_memory(error);
+	memset(kernel->event, -1, kernel->processors * sizeof(*kernel->event));
+	int result = load(kernel, error);
+	if (result)
+		return result;
+	kernel->control->by_process = options->by_process;
+	kernel->random = 0x9e3779b97f4a7c15 ^ (uint64_t)getpid();
+	choose_event(kernel, options->rate);
+	return start_events(kernel, error);
+}
+
+int sn_kernel_open(const struct sn_kernel_options *options, struct sn_kernel **kernel,
+		   struct sn_error *error)
+{
+	struct sn_kernel *made = calloc(1, sizeof(*made));
+	int result = made ? start(made, options, error) : sn_fail_memory(error);
+	if (result)
+		sn_kernel_close(made);
+	else
+		*kernel = made;
+	return result;
+}
+
+void sn_kernel_close(struct sn_kernel *kernel)
+{
+	if (!kernel)
+		return;
+	if (kernel->timing > 0)
+		close(kernel->timing);
+	for (unsigned i = 0; kernel->event && i < kernel->processors; i++)
+		if (kernel->event[i] >= 0)
+			close(kernel->event[i]);
+	if (kernel->counts)
+		munmap(kernel->counts, kernel->mapped_bytes);
+	if (kernel->control)
+		munmap(kernel->control, sizeof(*kernel->control));
+	ring_buffer__free(kernel->announcements);
+	bpf_object__close(kernel->object);
+	free(kernel->event);
+	free(kernel->told);
+	free(kernel);
+}
+
+const char *sn_kernel_event(const struct sn_kernel *kernel)
+{
+	return kernel->is_cycles ? "cycles" : "cpu-clock";
+}
+
+uint64_t sn_kernel_period(const struct sn_kernel *kernel)
+{
+	return kernel->period;
+}
+
+unsigned sn_kernel_processors(const struct sn_kernel *kernel)
+{
+	return kernel->running;
+}

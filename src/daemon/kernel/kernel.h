@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples of the whole machine, counted in the kernel: loads the program (sampler.bpf.c), has it run by perf events of all processors, and takes what it counted.
+ *
+ * MT: one thread at a time.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "counts.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sn_kernel;
+
+struct sn_kernel_options {
+	unsigned rate;	 /* samples a second of each processor */
+	bool by_process; /* processes of one program are told apart */
+};
+
+/* Samples are being counted when it returns. 0 or a negative enum sn_err with what would allow it; *kernel is set only on success. */
+int sn_kernel_open(const struct sn_kernel_options *options, struct sn_kernel **kernel,
+		   struct sn_error *error);
+void sn_kernel_close(struct sn_kernel *kernel);
+
+/* "cycles", or "cpu-clock" where the machine counts none; of how many of these a sample is, on average; processors. */
+const char *sn_kernel_event(const struct sn_kernel *kernel);
+uint64_t sn_kernel_period(const struct sn_kernel *kernel);
+unsigned sn_kernel_processors(const struct sn_kernel *kernel);
+
+/* From now on so many samples a second; processors that have come since are sampled too. */
+void sn_kernel_set_rate(struct sn_kernel *kernel, unsigned rate);
+/* The same rate, and other periods near it, so that nothing that runs at a fixed rate meets its samples for ever. */
+void sn_kernel_vary_period(struct sn_kernel *kernel);
+
+struct sn_kernel_taker {
+	void *context;
+	/* Each count is of a pair that `pair` is told of before the next but one call of sn_kernel_take. Return 0 or a negative enum sn_err, which ends it. */
+	int (*count)(void *context, uint32_t number, uint32_t address, uint32_t count);
+	int (*pair)(void *context, const struct sn_announced *announced);
+};
+
+/*
+ * Takes what processors counted: what had to leave their tables, and with `whole` all of it. When half of a turn's numbers are given out, a whole one begins the
+ * next turn (0 or 1), *begun, else -1: what is taken later and has a number of that half is of the new turn, and all of the old one that had such numbers has been taken.
+ * 0, or what a function of `taker` returned.
+ */
+int sn_kernel_take(struct sn_kernel *kernel, bool whole, const struct sn_kernel_taker *taker,
+		   int *begun);
+/* What became of all samples since it was opened: SN_FATES numbers. */
+void sn_kernel_fates(const struct sn_kernel *kernel, uint64_t fates[SN_FATES]);
+/* Samples that were in the table already, of those counted. */
+uint64_t sn_kernel_hits(const struct sn_kernel *kernel);
+
+/* The kernel times its BPF programs while someone asks it to, which costs some ns a run: begin, and later end, which returns the nanoseconds that a sample took on average; 0: not known. */
+void sn_kernel_begin_timing(struct sn_kernel *kernel);
+double sn_kernel_end_timing(struct sn_kernel *kernel);

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program that the kernel runs at each sample: finds whose code in which image was running, and counts that (counts.h). */
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "counts.h"
+#include "kernel_types.h"
+
+#include <stdbool.h>
+
+const char terms[] SEC("license") = "Dual MIT/GPL";
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* the daemon makes it one a processor */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, uint32_t);
+	__type(value, struct sn_counts);
+} counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, uint32_t);
+	__type(value, struct sn_counts_control);
+} control SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2 * SN_PAIRS_OF_TURN);
+	__type(key, struct sn_pair);
+	__type(value, uint32_t);
+} pairs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} announced SEC(".maps");
+
+struct where {
+	uint64_t start, end, offset;
+	struct file *file;
+	uint16_t kind;
+};
+
+/* ---- mappings ---- */
+
+enum {
+	MAPLE_LEVELS = 8,
+	MAPLE_RANGE_SLOTS = 16,
+	MAPLE_ARANGE_SLOTS = 10,
+	MAPLE_RANGE = 2,
+	MAPLE_ARANGE = 3,
+	MAPLE_LEAF = 1
+};
+
+/*
+ * The mapping of an address, by walking the tree of mappings (a maple tree) without a lock: its nodes are freed after a grace period, which this program ends
+ * before. bpf_find_vma takes the lock and must give it back by an interrupt of its own, which costs more than the sample.
+ */
+static __always_inline uint64_t maple_find(struct mm_struct *mm, uint64_t address)
+{
+	uint64_t pivots[MAPLE_RANGE_SLOTS], entry = 0;
+	BPF_CORE_READ_INTO(&entry, mm, mm_mt.ma_root);
+	if ((entry & 3) != 2) /* a tree of one mapping has no nodes */
+		return entry;
+	for (int level = 0; level < MAPLE_LEVELS; level++) {
+		uint64_t node = entry & ~0xffull;
+		uint32_t type = (entry >> 3) & 15;
+		uint32_t pivot_count =
+		    type == MAPLE_ARANGE ? MAPLE_ARANGE_SLOTS - 1 : MAPLE_RANGE_SLOTS - 1;
+		if (bpf_probe_read_kernel(pivots, 8 * (MAPLE_RANGE_SLOTS - 1),
+					  (void *)(node + 8)) != 0)
+			return 0;
+		uint32_t slot = 0;
+		for (; slot < MAPLE_RANGE_SLOTS - 1; slot++)
+			if (slot >= pivot_count || address <= pivots[slot] ||
+			    (slot > 0 && pivots[slot] == 0))
+				break;
+		if (bpf_probe_read_kernel(&entry, 8,
+					  (void *)(node + 8 + 8 * pivot_count + 8 * slot)) != 0)
+			return 0;
+		if (type == MAPLE_LEAF)
+			return entry;
+	}
+	return 0;
+}
+
+static __always_inline int find_mapping(struct mm_struct *mm, uint64_t address, struct where *where)
+{
+	struct vm_area_struct *vma = (void *)maple_find(mm, address);
+	if (!vma)
+		return SN_LOST_NO_CODE;
+	where->start = BPF_CORE_READ(vma, vm_start);
+	where->end = BPF_CORE_READ(vma, vm_end);
+	where->offset = BPF_CORE_READ(vma, vm_pgoff) << 12;
+	where->file = BPF_CORE_READ(vma, vm_file);
+	return where->start <= address && address < where->end ? SN_FATE_COUNTED : SN_LOST_NO_CODE;
+}
+
+/* ---- pairs ---- */
+
+static __always_inline struct mount *mount_of(struct vfsmount *mnt)
+{
+	return (void *)mnt - bpf_core_field_offset(struct mount, mnt);
+}
+
+/* Names from a file to the root of its process's tree of mounts. Returns their bytes. */
+static __always_inline uint32_t put_path(char *text, struct file *file, uint32_t *is_deleted)
+{
+	struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);
+	struct mount *mount = mount_of(BPF_CORE_READ(file, f_path.mnt));
+	uint32_t length = 0;
+	*is_deleted = BPF_CORE_READ(dentry, d_inode, i_nlink) == 0;
+	for (int depth = 0; depth < 64; depth++) {
+		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
+		if (dentry == BPF_CORE_READ(mount, mnt.mnt_root) || dentry == parent) {
+			struct mount *above = BPF_CORE_READ(mount, mnt_parent);
+			if (above == mount)
+				break;
+			dentry = BPF_CORE_READ(mount, mnt_mountpoint);
+			mount = above;
+			continue;
+		}
+		if (length >= SN_PATH_BYTES - 256)
+			break;
+		long put = bpf_probe_read_kernel_str(text + length, 256,
+						     BPF_CORE_READ(dentry, d_name.name));
+		if (put <= 0)
+			break;
+		length += put & 0x1ff;
+		dentry = parent;
+	}
+	return length;
+}
+
+static __noinline long announce(void *ctx, struct task_struct *task, const struct sn_pair *pair,
+				struct where *where, uint32_t number)
+{
+	struct sn_announced *told = bpf_ringbuf_reserve(&announced, sizeof(*told), 0);
+	if (!told)
+		return -1;
+	told->pair = *pair;
+	told->number = number;
+	told->pid = task->tgid;
+	told->process_start_ns = task->group_leader->start_boottime;
+	told->start = where->start;
+	told->end = where->end;
+	told->image_path_bytes = told->program_path_bytes = 0;
+	told->image_is_deleted = told->program_is_deleted = 0;
+	told->build_id_bytes = 0;
+	bpf_probe_read_kernel(told->command, sizeof(told->command), task->comm);
+	if (where->file) {
+		struct bpf_stack_build_id id = {};
+		told->image_path_bytes =
+		    put_path(told->image_path, where->file, &told->image_is_deleted);
+		if (bpf_get_stack(ctx, &id, sizeof(id), BPF_F_USER_STACK | BPF_F_USER_BUILD_ID) >
+			0 &&
+		    id.status == BPF_STACK_BUILD_ID_VALID) {
+			__builtin_memcpy(told->build_id, id.build_id, 20);
+			told->build_id_bytes = 20;
+		}
+	}
+	struct mm_struct *mm = task->mm;
+	struct file *program = mm ? mm->exe_file : 0;
+	if (program)
+		told->program_path_bytes =
+		    put_path(told->program_path, program, &told->program_is_deleted);
+	bpf_ringbuf_submit(told, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* The number of a pair, a new one at its first sample; 0: there is none. */
+static __always_inline uint32_t number_of(void *ctx, struct task_struct *task,
+					  struct sn_counts_control *how, const struct sn_pair *pair,
+					  struct where *where)
+{
+	uint32_t *known = bpf_map_lookup_elem(&pairs, pair);
+	if (known)
+		return *known;
+	uint64_t given = __sync_fetch_and_add(&how->numbers, 1);
+	if (given >> 32 != pair->turn || (uint32_t)given >= SN_PAIRS_OF_TURN - 1)
+		return 0;
+	uint32_t number = (uint32_t)given + 1 + pair->turn * SN_PAIR_TURN_BIT;
+	if (bpf_map_update_elem(&pairs, pair, &number, BPF_NOEXIST) !=
+	    0) { /* another processor was first */
+		known = bpf_map_lookup_elem(&pairs, pair);
+		return known ? *known : 0;
+	}
+	if (announce(ctx, task, pair, where, number) != 0) {
+		bpf_map_delete_elem(&pairs, pair);
+		return 0;
+	}
+	return number;
+}
+
+static __always_inline void describe_process(struct sn_pair *pair, struct task_struct *task,
+					     struct mm_struct *mm, struct sn_counts_control *how)
+{
+	__builtin_memset(pair, 0, sizeof(*pair));
+	pair->turn = how->numbers >> 32;
+	pair->cgroup = task->cgroups->dfl_cgrp->kn->id;
+	pair->uid = task->cred->uid.val;
+	pair->pid = how->by_process ? task->tgid : 0;
+	if (mm && mm->exe_file) {
+		struct inode *inode = mm->exe_file->f_inode;
+		pair->program_inode = inode->i_ino;
+		pair->program_device = inode->i_sb->s_dev;
+	}
+}
+
+static __always_inline void describe_image(struct sn_pair *pair, struct task_struct *task,
+					   struct mm_struct *mm, uint64_t address,
+					   struct where *where)
+{
+	struct file *file = where->file;
+	if (file) {
+		struct inode *inode = BPF_CORE_READ(file, f_inode);
+		pair->kind = SN_IMAGE_FILE;
+		pair->inode = BPF_CORE_READ(inode, i_ino);
+		pair->device = BPF_CORE_READ(inode, i_sb, s_dev);
+		pair->inode_generation = BPF_CORE_READ(inode, i_generation);
+		where->offset -= where->start;
+	} else if ((uint64_t)mm->context.vdso == where->start) {
+		pair->kind = SN_IMAGE_VDSO;
+		where->offset = -where->start;
+	} else {
+		pair->kind = SN_IMAGE_ANONYMOUS;
+		pair->pid = task->tgid;
+		pair->inode =
+		    address >> 32 << 32 | (task->group_leader->start_boottime >> 20 & 0xffffffff);
+		where->offset = -(address >> 32 << 32);
+	}
+}
+
+/* ---- the table ---- */
+
+/* What leaves the table waits in the log. The caller has looked that there is room. */
+static __always_inline void put_in_log(struct sn_counts *mine, uint64_t entry)
+{
+	uint64_t head = mine->log_head;
+	mine->log[head & (SN_COUNTS_LOG - 1)] = entry;
+	__sync_fetch_and_add(&mine->log_head, 1); /* the entry is there before its number */
+}
+
+static __always_inline enum sn_sample_fate count(struct sn_counts *mine, uint64_t key)
+{
+	uint32_t hash = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 40);
+	uint64_t *bucket = &mine->table[(hash & (SN_COUNTS_BUCKETS - 1)) * SN_COUNTS_WAYS];
+	uint32_t chosen = SN_COUNTS_WAYS;
+#pragma unroll
+	for (int way = 0; way < SN_COUNTS_WAYS; way++) {
+		uint64_t entry = bucket[way];
+		if ((entry & ~(uint64_t)SN_COUNTS_MOST) == key) {
+			if ((entry & SN_COUNTS_MOST) == SN_COUNTS_MOST) {
+				chosen = way;
+				break;
+			}
+			mine->hits++;
+			if (__sync_val_compare_and_swap(&bucket[way], entry, entry + 1) != entry)
+				bucket[way] = key | 1; /* the daemon took it meanwhile */
+			return SN_FATE_COUNTED;
+		}
+		if (entry == 0)
+			chosen = way;
+	}
+	if (chosen == SN_COUNTS_WAYS)
+		chosen = mine->victim++ & (SN_COUNTS_WAYS - 1);
+	if (mine->log_head - mine->log_tail >= SN_COUNTS_LOG)
+		return SN_LOST_LOG;
+	uint64_t old = __sync_lock_test_and_set(&bucket[chosen & (SN_COUNTS_WAYS - 1)], key | 1);
+	if (old)
+		put_in_log(mine, old);
+	return SN_FATE_COUNTED;
+}
+
+/* ---- a sample ---- */
+
+static __always_inline uint32_t sequence_of(struct mm_struct *mm)
+{
+	return mm->mm_lock_seq.sequence;
+}
+
+static __always_inline enum sn_sample_fate
+sample_kernel(void *ctx, struct sn_counts *mine, struct task_struct *task, struct mm_struct *mm,
+	      struct sn_counts_control *how, uint64_t address)
+{
+	struct sn_cached_process *process = &mine->process;
+	if (process->kernel == 0) {
+		struct where where = {};
+		struct sn_pair pair;
+		describe_process(&pair, task, mm, how);
+		pair.kind = SN_IMAGE_KERNEL;
+		process->kernel = number_of(ctx, task, how, &pair, &where);
+		if (process->kernel == 0)
+			return SN_LOST_PAIRS;
+	}
+	return count(mine, process->kernel << 48 | (address & 0xffffffff) << 16);
+}
+
+static __noinline int remember_mapping(void *ctx, struct sn_counts *mine, uint64_t address)
+{
+	uint32_t zero = 0;
+	struct sn_counts_control *how = bpf_map_lookup_elem(&control, &zero);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mm_struct *mm = task->mm;
+	if (!how || !mine || !mm)
+		return SN_LOST_NO_CODE;
+	struct where where = {};
+	int found = find_mapping(mm, address, &where);
+	if (found != SN_FATE_COUNTED)
+		return found;
+	struct sn_pair pair;
+	describe_process(&pair, task, mm, how);
+	describe_image(&pair, task, mm, address, &where);
+	uint32_t sequence = sequence_of(mm);
+	if (sequence != mine->process.mapping_sequence || sequence & 1)
+		return SN_LOST_MAPPING;
+	uint32_t number = number_of(ctx, task, how, &pair, &where);
+	if (number == 0)
+		return SN_LOST_PAIRS;
+	struct sn_cached_mapping *mapping =
+	    &mine->process.mapping[mine->process.next++ & (SN_VMA_CACHE - 1)];
+	mapping->start = where.start;
+	mapping->end = where.end;
+	mapping->offset = where.offset;
+	mapping->number = number;
+	return SN_FATE_COUNTED;
+}
+
+static __always_inline int count_at(struct sn_counts *mine, const struct sn_cached_mapping *mapping,
+				    uint64_t address)
+{
+	uint64_t offset = address + mapping->offset;
+	if (offset >> 32)
+		return SN_LOST_FAR;
+	return count(mine, mapping->number << 48 | offset << 16);
+}
+
+static __always_inline int sample_user(void *ctx, struct sn_counts *mine, uint64_t address)
+{
+	for (int i = 0; i < SN_VMA_CACHE; i++)
+		if (address - mine->process.mapping[i].start <
+		    mine->process.mapping[i].end - mine->process.mapping[i].start)
+			return count_at(mine, &mine->process.mapping[i], address);
+	int fate = remember_mapping(ctx, mine, address);
+	if (fate != SN_FATE_COUNTED)
+		return fate;
+	return count_at(mine, &mine->process.mapping[(mine->process.next - 1) & (SN_VMA_CACHE - 1)],
+			address);
+}
+
+/* Forgets what is remembered of a process that no longer runs or has other mappings. */
+static __always_inline void follow_process(struct sn_counts *mine, struct task_struct *task,
+					   struct mm_struct *mm, struct sn_counts_control *how)
+{
+	struct sn_cached_process *process = &mine->process;
+	uint64_t stack = mm ? mm->start_stack : 0;
+	uint32_t sequence = mm ? sequence_of(mm) : 0, turn = how->numbers >> 32;
+	bool same = process->mm == (uint64_t)mm && process->tgid == (uint32_t)task->tgid &&
+		    process->stack == stack && process->cgroups == (uint64_t)task->cgroups &&
+		    process->turn == turn;
+	if (same && process->mapping_sequence == sequence)
+		return;
+	if (!same) {
+		process->kernel = 0;
+		process->mm = (uint64_t)mm;
+		process->tgid = task->tgid;
+		process->stack = stack;
+		process->cgroups = (uint64_t)task->cgroups;
+		process->turn = turn;
+	}
+	process->mapping_sequence = sequence;
+	for (int i = 0; i < SN_VMA_CACHE; i++)
+		process->mapping[i].start = process->mapping[i].end = 0;
+}
+
+SEC("perf_event")
+int sample(struct bpf_perf_event_data *ctx)
+{
+	uint32_t zero = 0, processor = bpf_get_smp_processor_id();
+	struct sn_counts_control *how = bpf_map_lookup_elem(&control, &zero);
+	struct sn_counts *mine = bpf_map_lookup_elem(&counts, &processor);
+	if (!how || !mine)
+		return 0;
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint64_t address = PT_REGS_IP(&ctx->regs);
+	int fate;
+	if (task->pid == 0) {
+		fate = SN_FATE_IDLE;
+	} else {
+		struct mm_struct *mm = task->mm;
+		follow_process(mine, task, mm, how);
+		fate = (int64_t)address < 0 ? sample_kernel(ctx, mine, task, mm, how, address)
+					    : sample_user(ctx, mine, address);
+	}
+	mine->fate[fate & 7]++;
+	return 0;
+}
