@@ -167,8 +167,8 @@ static void find_ranges(struct sn_perf_python *python, uint32_t pid, struct sn_p
 		return;
 	struct sn_module module = image->module;
 	uintptr_t place =
-	    module.bias +
-	    sn_elf_code_address(&object->code, interpreter->eval - mapping->start + mapping->offset);
+	    module.bias + sn_elf_code_address(&object->code,
+					      interpreter->eval - mapping->start + mapping->offset);
 	if (!is_in_image(&module, place, interpreter->eval_bytes))
 		return;
 	module.start = (uintptr_t)image->memory;
