@@ -47,6 +47,8 @@ static uint32_t add_image(const struct flush *flush)
 		    .build_id_bytes = pair->build_id_bytes,
 		    .device = as_users_see(pair->key.device),
 		    .inode = pair->key.inode,
+		    .bytes = pair->image_bytes,
+		    .mtime_ns = pair->image_mtime_ns,
 		};
 		memcpy(image.build_id, pair->build_id, sizeof(image.build_id));
 		break;

@@ -126,7 +126,8 @@ int sn_ledger_tell(void *context, const struct sn_announced *told)
 	*pair = (struct sn_ledger_pair){
 	    .key = told->pair,
 	    .process_start_ns = told->process_start_ns,
-	    .mapping_start = told->start,
+	    .image_bytes = told->image_bytes,
+	    .image_mtime_ns = told->image_mtime_ns,
 	    .pid = told->pid,
 	    .image = add_path(&turn->names, told->image_path, told->image_path_bytes),
 	    .program = add_path(&turn->names, told->program_path, told->program_path_bytes),

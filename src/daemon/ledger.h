@@ -18,7 +18,7 @@
 /* A pair that has a number. Names are those of its turn: sn_ledger_name. */
 struct sn_ledger_pair {
 	struct sn_pair key; /* kind 0: not told */
-	uint64_t process_start_ns, mapping_start;
+	uint64_t process_start_ns, image_bytes, image_mtime_ns;
 	uint32_t pid, image, program, cgroup; /* the last three: names, or SN_NO_NAME */
 	unsigned char build_id[20];
 	uint8_t build_id_bytes;

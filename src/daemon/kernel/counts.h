@@ -62,8 +62,9 @@ struct sn_announced {
 	struct sn_pair pair;
 	uint32_t number;
 	uint32_t pid;
-	uint64_t process_start_ns; /* by CLOCK_BOOTTIME */
-	uint64_t start, end;	   /* of the mapping */
+	uint64_t process_start_ns;	      /* by CLOCK_BOOTTIME */
+	uint64_t start, end;		      /* of the mapping */
+	uint64_t image_bytes, image_mtime_ns; /* of the file; 0: not known */
 	uint32_t image_is_deleted, program_is_deleted;
 	unsigned char build_id[20]; /* of the image */
 	uint32_t build_id_bytes;    /* 0: not known */
@@ -84,7 +85,7 @@ struct sn_cached_mapping {
 struct sn_cached_process {
 	uint64_t mm, stack, cgroups; /* change when the process executes another program or moves */
 	uint32_t tgid, mapping_sequence;
-	uint32_t turn, next; /* where the next mapping is remembered */
+	uint32_t turn, next, remembered; /* where the next mapping is remembered; how many are */
 	uint64_t kernel; /* number of the pair of this process in the kernel; 0: not known yet */
 	struct sn_cached_mapping mapping[SN_VMA_CACHE];
 };

@@ -15,6 +15,23 @@ struct inode {
 	struct super_block *i_sb;
 	uint32_t i_nlink;
 	uint32_t i_generation;
+	int64_t i_size;
+	int64_t i_mtime_sec;
+	uint32_t i_mtime_nsec;
+};
+
+/* The same before Linux 6.11. */
+struct timespec64 {
+	int64_t tv_sec;
+	long tv_nsec;
+};
+
+struct inode___before_6_11 {
+	struct timespec64 __i_mtime;
+};
+
+struct inode___before_6_7 {
+	struct timespec64 i_mtime;
 };
 
 struct qstr {

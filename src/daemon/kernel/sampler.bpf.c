@@ -139,6 +139,20 @@ static __always_inline uint32_t put_path(char *text, struct file *file, uint32_t
 	return length;
 }
 
+static __always_inline uint64_t mtime_of(struct inode *inode)
+{
+	struct inode___before_6_11 *older = (void *)inode;
+	struct inode___before_6_7 *oldest = (void *)inode;
+	if (bpf_core_field_exists(inode->i_mtime_sec))
+		return BPF_CORE_READ(inode, i_mtime_sec) * 1000000000ull +
+		       BPF_CORE_READ(inode, i_mtime_nsec);
+	if (bpf_core_field_exists(older->__i_mtime))
+		return BPF_CORE_READ(older, __i_mtime.tv_sec) * 1000000000ull +
+		       BPF_CORE_READ(older, __i_mtime.tv_nsec);
+	return BPF_CORE_READ(oldest, i_mtime.tv_sec) * 1000000000ull +
+	       BPF_CORE_READ(oldest, i_mtime.tv_nsec);
+}
+
 static __noinline long announce(void *ctx, struct task_struct *task, const struct sn_pair *pair,
 				struct where *where, uint32_t number)
 {
@@ -154,11 +168,15 @@ static __noinline long announce(void *ctx, struct task_struct *task, const struc
 	told->image_path_bytes = told->program_path_bytes = 0;
 	told->image_is_deleted = told->program_is_deleted = 0;
 	told->build_id_bytes = 0;
+	told->image_bytes = told->image_mtime_ns = 0;
 	bpf_probe_read_kernel(told->command, sizeof(told->command), task->comm);
-	if (where->file) {
+	struct file *image = where->file;
+	if (image) {
 		struct bpf_stack_build_id id = {};
-		told->image_path_bytes =
-		    put_path(told->image_path, where->file, &told->image_is_deleted);
+		struct inode *inode = BPF_CORE_READ(image, f_inode);
+		told->image_bytes = BPF_CORE_READ(inode, i_size);
+		told->image_mtime_ns = mtime_of(inode);
+		told->image_path_bytes = put_path(told->image_path, image, &told->image_is_deleted);
 		if (bpf_get_stack(ctx, &id, sizeof(id), BPF_F_USER_STACK | BPF_F_USER_BUILD_ID) >
 			0 &&
 		    id.status == BPF_STACK_BUILD_ID_VALID) {
@@ -330,6 +348,8 @@ static __noinline int remember_mapping(void *ctx, struct sn_counts *mine, uint64
 	mapping->end = where.end;
 	mapping->offset = where.offset;
 	mapping->number = number;
+	if (mine->process.remembered < SN_VMA_CACHE)
+		mine->process.remembered++;
 	return SN_FATE_COUNTED;
 }
 
@@ -344,7 +364,7 @@ static __always_inline int count_at(struct sn_counts *mine, const struct sn_cach
 
 static __always_inline int sample_user(void *ctx, struct sn_counts *mine, uint64_t address)
 {
-	for (int i = 0; i < SN_VMA_CACHE; i++)
+	for (uint32_t i = 0; i < SN_VMA_CACHE && i < mine->process.remembered; i++)
 		if (address - mine->process.mapping[i].start <
 		    mine->process.mapping[i].end - mine->process.mapping[i].start)
 			return count_at(mine, &mine->process.mapping[i], address);
@@ -376,8 +396,7 @@ static __always_inline void follow_process(struct sn_counts *mine, struct task_s
 		process->turn = turn;
 	}
 	process->mapping_sequence = sequence;
-	for (int i = 0; i < SN_VMA_CACHE; i++)
-		process->mapping[i].start = process->mapping[i].end = 0;
+	process->next = process->remembered = 0;
 }
 
 SEC("perf_event")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from program import SONDE, bound, info, paths
+from program import SONDE, bound, info, paths, rows
 from running import running
 
 
@@ -330,3 +330,21 @@ def test_processes_apart(tmp_path):
         ask(store, "flush")
         subprocess.run([SONDE, "import", store, "-o", tmp_path / "run.sdb"], check=True)
         assert {one.pid, other.pid} <= {profile["pid"] for profile in info(tmp_path)["profiles"]}
+
+
+@needs_bpf
+@pytest.mark.parametrize("options", [("-Wl,--build-id",), ("-Wl,--build-id=none",)])
+def test_a_file_that_was_replaced_names_nothing(tmp_path, options):
+    store, source, program = tmp_path / "store", tmp_path / "known.c", tmp_path / "known"
+    source.write_text(KNOWN)
+    subprocess.run(["cc", "-O1", *options, source, "-o", program], check=True)
+    with subprocess.Popen([program]) as process, daemon(store, "-F", 1000):
+        time.sleep(0.5)
+        ask(store, "flush")
+        process.kill()
+    source.write_text(KNOWN.replace("long_part", "another"))
+    program.unlink()
+    subprocess.run(["cc", "-O1", *options, source, "-o", program], check=True)
+    subprocess.run([SONDE, "import", store, "-o", tmp_path / "run.sdb"], check=True)
+    names = {row["name"].split("  ")[0] for row in rows(tmp_path)}
+    assert "[known, replaced]" in names and not {"another", "long_part", "short_part"} & names, names
