@@ -37,10 +37,9 @@ bool sn_epoch_is_within(const struct sn_epoch_flush *flush, uint64_t since_ns, u
 /* ---- one epoch ---- */
 
 /* A frame that is being written may be there in part: it is whole a moment later. */
-static int wait_for_whole(struct sn_epoch_reader *reader)
+static void wait_for_whole(void)
 {
-	(void)reader;
-	return nanosleep(&(struct timespec){0, 5000000}, NULL);
+	nanosleep(&(struct timespec){0, 1000000}, NULL);
 }
 
 /* Adds up the parts of a file whose head cannot tell of them, and finds its damage. */
@@ -55,7 +54,7 @@ static int scan(struct sn_epoch_info *info, struct sn_error *error)
 				sn_epoch_summary_add(&info->summary, piece.flush);
 		if (result || !info->is_current || !sn_epoch_reader_is_cut(info->reader))
 			break;
-		wait_for_whole(info->reader);
+		wait_for_whole();
 		result = sn_epoch_reader_rewind(info->reader, error);
 		if (result)
 			return result;
@@ -189,12 +188,12 @@ static int leave_out_replaced(struct sn_epoch_store *store)
 	return result;
 }
 
-/* What cannot be read at all, or ends in damage, may have been of any time. */
+/* What cannot be read at all, or ends in damage, may have been of any time. An epoch without parts
+ * is only in the whole of time. */
 static bool may_be_within(const struct sn_epoch_info *info, uint64_t since_ns, uint64_t until_ns)
 {
 	const struct sn_epoch_summary *summary = &info->summary;
-	return *info->damage ||
-	       (summary->parts && summary->end_ns >= since_ns && summary->begin_ns <= until_ns);
+	return *info->damage || (summary->end_ns >= since_ns && summary->begin_ns <= until_ns);
 }
 
 int sn_epoch_store_open(struct sn_epoch_store *store, const char *folder, uint64_t since_ns,

@@ -171,7 +171,7 @@ int sn_epoch_writer_open(struct sn_epoch_writer **writer, const char *folder,
 					folder, opened->options.group_reads, &opened->folder, error)
 				  : sn_fail_memory(error);
 	if (!result)
-		result = sn_epoch_keep_tidy(opened->folder, &opened->next_id, error);
+		result = sn_epoch_keep_tidy(folder, opened->folder, &opened->next_id, error);
 	if (!result)
 		result = open_current(opened, error);
 	if (result)
