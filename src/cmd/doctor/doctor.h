@@ -54,7 +54,7 @@ void sn_diagnose_python(struct sn_diagnosis *diagnosis);    /* interpreters, PyT
 void sn_diagnose_devices(struct sn_diagnosis *diagnosis);   /* OpenCL, GPUs, accelerators */
 void sn_diagnose_ranks(struct sn_diagnosis *diagnosis);	    /* MPI */
 void sn_diagnose_os(struct sn_diagnosis *diagnosis);	    /* sonde run --os */
-void sn_diagnose_system(struct sn_diagnosis *diagnosis);    /* debug files, disk, eBPF */
+void sn_diagnose_system(struct sn_diagnosis *diagnosis);    /* debug files, disk, the daemon */
 
 /* Adds what can be seen of programs of a jaxlib: the check's name, the file that it was found by and
  * the package's folder. */

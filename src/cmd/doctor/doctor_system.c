@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of the machine itself: sampling, preloading, debug files, disk and eBPF; see doctor.h. */
+/* Checks of the machine itself: sampling, preloading, debug files, disk and the daemon; see doctor.h. */
 #include "doctor.h"
 #include "cmd/run/launch.h"
 
+#include "daemon/kernel/kernel.h"
 #include "show/number.h"
 #include "system/perf.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stdint.h>
@@ -263,23 +263,19 @@ static void check_disk(struct sn_diagnosis *diagnosis)
 		    is_writable ? "" : ", which is not writable: use sonde run -o");
 }
 
-static void check_bpf(struct sn_diagnosis *diagnosis)
+/* By the program that it would load, which is run by no more than a sample or two. */
+static void check_daemon(struct sn_diagnosis *diagnosis)
 {
-	union bpf_attr attribute = {.map_type = BPF_MAP_TYPE_ARRAY, .max_entries = 1};
-	attribute.key_size = 4;
-	attribute.value_size = 8;
-	int map = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attribute, sizeof(attribute));
-	bool has_types = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
-	if (map < 0) {
-		sn_diagnose(diagnosis, "eBPF", SN_VERDICT_NO, NULL,
-			    "%s; only whole-machine profiling will need it", strerror(errno));
+	const struct sn_kernel_options rarely = {.rate = 1};
+	struct sn_error error = {""};
+	struct sn_kernel *kernel = NULL;
+	if (sn_kernel_open(&rarely, &kernel, &error) < 0) {
+		sn_diagnose(diagnosis, "sonde daemon", SN_VERDICT_NO, NULL, "%s", error.text);
 		return;
 	}
-	close(map);
-	sn_diagnose(diagnosis, "eBPF", sn_verdict_of(has_types), NULL,
-		    has_types ? "maps can be made, and the kernel describes its types"
-			      : "maps can be made, but the kernel does not describe its types "
-				"(no /sys/kernel/btf/vmlinux)");
+	sn_diagnose(diagnosis, "sonde daemon", SN_VERDICT_OK, NULL,
+		    "the kernel takes its program; samples are by %s", sn_kernel_event(kernel));
+	sn_kernel_close(kernel);
 }
 
 void sn_diagnose_system(struct sn_diagnosis *diagnosis)
@@ -287,7 +283,7 @@ void sn_diagnose_system(struct sn_diagnosis *diagnosis)
 	diagnosis->group = "System";
 	check_debug_files(diagnosis);
 	check_disk(diagnosis);
-	check_bpf(diagnosis);
+	check_daemon(diagnosis);
 }
 
 void sn_diagnose_os(struct sn_diagnosis *diagnosis)
