@@ -107,6 +107,6 @@ struct sn_counts {
 struct sn_counts_control {
 	/* Upper half: the turn, 0, 1, 0, ...; lower half: how many numbers were given out in it. Processors add 1 and get both, so no number is given out in two turns. */
 	uint64_t numbers;
-	uint32_t by_process; /* each process is told apart */
-	uint32_t unused;
+	uint32_t by_process;	/* each process is told apart */
+	uint32_t pairs_of_turn; /* at most SN_PAIRS_OF_TURN */
 };

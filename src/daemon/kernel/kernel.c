@@ -290,7 +290,7 @@ int sn_kernel_take(struct sn_kernel *kernel, bool whole, const struct sn_kernel_
 	if (result || told < 0)
 		return result ? result : told;
 	if (whole && kernel->may_turn &&
-	    (uint32_t)kernel->control->numbers > SN_PAIRS_OF_TURN / 2) {
+	    (uint32_t)kernel->control->numbers > kernel->control->pairs_of_turn / 2) {
 		*begun = turn(kernel);
 	} else if (whole) {
 		kernel->may_turn = true;
@@ -367,6 +367,8 @@ static int start(struct sn_kernel *kernel, const struct sn_kernel_options *optio
 	if (result)
 		return result;
 	kernel->control->by_process = options->by_process;
+	kernel->control->pairs_of_turn =
+	    options->pairs_of_turn ? options->pairs_of_turn : SN_PAIRS_OF_TURN;
 	kernel->random = 0x9e3779b97f4a7c15 ^ (uint64_t)getpid();
 	choose_event(kernel, options->rate);
 	return start_events(kernel, error);

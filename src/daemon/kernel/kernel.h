@@ -15,8 +15,9 @@
 struct sn_kernel;
 
 struct sn_kernel_options {
-	unsigned rate;	 /* samples a second of each processor */
-	bool by_process; /* processes of one program are told apart */
+	unsigned rate;		/* samples a second of each processor */
+	bool by_process;	/* processes of one program are told apart */
+	uint32_t pairs_of_turn; /* at most SN_PAIRS_OF_TURN, which 0 is; for tests */
 };
 
 /* Samples are being counted when it returns. 0 or a negative enum sn_err with what would allow it; *kernel is set only on success. */

@@ -202,7 +202,7 @@ static __always_inline uint32_t number_of(void *ctx, struct task_struct *task,
 	if (known)
 		return *known;
 	uint64_t given = __sync_fetch_and_add(&how->numbers, 1);
-	if (given >> 32 != pair->turn || (uint32_t)given >= SN_PAIRS_OF_TURN - 1)
+	if (given >> 32 != pair->turn || (uint32_t)given >= how->pairs_of_turn - 1)
 		return 0;
 	uint32_t number = (uint32_t)given + 1 + pair->turn * SN_PAIR_TURN_BIT;
 	if (bpf_map_update_elem(&pairs, pair, &number, BPF_NOEXIST) !=
