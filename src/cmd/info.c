@@ -10,6 +10,7 @@
 #include "show/number.h"
 #include "show/tree/view.h"
 #include "sonde/trace.h"
+#include "store/store.h"
 #include "timeline/findings/finding.h"
 
 #include <math.h>
@@ -665,7 +666,9 @@ int sn_command_info_run(int argc, char **argv)
 	    {"format", SN_OPTION_CHOICE(request.form, "text", "json")},
 	    {"verify", .flag = &request.is_verifying},
 	    {0}};
-	return sn_options_read(&options, table)
-		   ? sn_command_read(&options, "database", show, &request)
-		   : options.status;
+	if (!sn_options_read(&options, table))
+		return options.status;
+	if (optind + 1 == argc && sn_store_is(argv[optind]))
+		return sn_store_info(argv[optind], request.form == 1); /* always verified */
+	return sn_command_read(&options, "database", show, &request);
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 MADE = set("""
     analyze bad_input calls causes collectives commands completion critical_path cuda cuda_counters cuda_graphs cuda_memory
     cuda_samples cupti deep_paths disk_full doctor doctor_devices documentation evidence export failing_disk findings
-    formula gen_measurements gpu_binary gpu_structure graph graph_replay hostile_names import import_execution_trace
+    formula gen_measurements gpu_binary gpu_structure graph graph_replay hostile_names import import_epochs import_execution_trace
     import_hpctoolkit import_kineto import_kineto_graph import_nsys import_order import_perfetto import_rocpd import_rocprof
     import_step_stats import_streams import_unread import_xplane info libraries outputs path_causes pjrt_cuda privilege
     progress python_database python_events python_package ranks recorded_samples recording report report_alike
@@ -20,7 +20,7 @@ MADE = set("""
 """.split())
 
 CORE = set("""
-    commands completion deep_paths export gen_measurements graph hostile_names import_execution_trace import_hpctoolkit
+    commands completion deep_paths export gen_measurements graph hostile_names import_epochs import_execution_trace import_hpctoolkit
     import_nsys import_perfetto import_rocpd import_rocprof import_xplane info report report_context run timeline
 """.split())
 

@@ -42,22 +42,29 @@ static void wait_for_whole(void)
 	nanosleep(&(struct timespec){0, 1000000}, NULL);
 }
 
-/* Adds up the parts of a file whose head cannot tell of them, and finds its damage. */
-static int scan(struct sn_epoch_info *info, struct sn_error *error)
+/* Adds up the parts of a file whose head cannot tell of them. */
+static int add_up(struct sn_epoch_info *info, struct sn_error *error)
 {
 	struct sn_epoch_piece piece;
-	int result = 0;
-	for (unsigned tries = 0; tries < 4; tries++) {
-		sn_epoch_summary_init(&info->summary);
-		while ((result = sn_epoch_reader_next(info->reader, &piece, error)) > 0)
-			if (piece.begins_part)
-				sn_epoch_summary_add(&info->summary, piece.flush);
-		if (result || !info->is_current || !sn_epoch_reader_is_cut(info->reader))
-			break;
+	int result;
+	sn_epoch_summary_init(&info->summary);
+	while ((result = sn_epoch_reader_next(info->reader, &piece, error)) > 0)
+		if (piece.begins_part)
+			sn_epoch_summary_add(&info->summary, piece.flush);
+	return result;
+}
+
+/* The same, and notes its damage. */
+static int scan(struct sn_epoch_info *info, struct sn_error *error)
+{
+	int result = add_up(info, error);
+	for (unsigned tries = 0;
+	     !result && tries < 3 && info->is_current && sn_epoch_reader_is_cut(info->reader);
+	     tries++) {
 		wait_for_whole();
 		result = sn_epoch_reader_rewind(info->reader, error);
-		if (result)
-			return result;
+		if (!result)
+			result = add_up(info, error);
 	}
 	if (result)
 		return result;
