@@ -348,3 +348,28 @@ def test_a_file_that_was_replaced_names_nothing(tmp_path, options):
     subprocess.run([SONDE, "import", store, "-o", tmp_path / "run.sdb"], check=True)
     names = {row["name"].split("  ")[0] for row in rows(tmp_path)}
     assert "[known, replaced]" in names and not {"another", "long_part", "short_part"} & names, names
+
+
+@needs_bpf
+@pytest.mark.skipif(not shutil.which("perf"), reason="no perf")
+def test_counts_agree_with_perf(tmp_path):
+    """By function, of the same program at the same time."""
+    store, source, program, data = tmp_path / "store", tmp_path / "known.c", tmp_path / "known", tmp_path / "perf.data"
+    source.write_text(KNOWN)
+    subprocess.run(["cc", "-O1", "-g", source, "-o", program], check=True)
+    with subprocess.Popen([program]) as process, daemon(store, "-F", 997):
+        recorded = subprocess.run(["perf", "record", "-q", "-a", "-e", "cpu-clock", "-F", "991", "-o", data, "--", "sleep", "2"], capture_output=True, text=True)
+        ask(store, "flush")
+        process.kill()
+    if recorded.returncode:
+        pytest.skip(f"perf: {recorded.stderr}")
+    script = subprocess.run(["perf", "script", "-i", data, "--comms", "known", "-F", "sym"], capture_output=True, text=True, check=True).stdout
+    by_perf = [line.strip() for line in script.splitlines()]
+    subprocess.run([SONDE, "import", store, "-o", tmp_path / "run.sdb"], check=True)
+    [metric] = {row["name"] for row in info(tmp_path)["metrics"]}
+    ours = [name for frames, value in paths(tmp_path, metric) if any(frame["name"] == "known" for frame in frames)
+            for name in [frames[-1]["name"].split(" ")[0]] * int(value["count"])]
+    assert min(len(by_perf), len(ours)) > 300
+    for name in ("long_part", "short_part"):
+        theirs, own = (sum(one == name or name in one for one in found) / len(found) for found in (by_perf, ours))
+        assert abs(theirs - own) < bound(theirs, len(by_perf)) + bound(own, len(ours)), (name, theirs, own)
