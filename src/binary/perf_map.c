@@ -65,11 +65,11 @@ static bool parse_line(const char *text, struct line *line)
 /* Any user who may write to /tmp could rename another user's code, so, as in perf, only a map of
  * the user or root is accepted. The owner of a measurement's folder can change all files in it
  * anyway. */
-static bool is_foreign(const char *path, const struct stat *file)
+static bool is_foreign(const char *path, const struct stat *file, uid_t owner)
 {
 	char folder[PATH_MAX];
 	struct stat status;
-	if (!file->st_uid || file->st_uid == geteuid())
+	if (!file->st_uid || file->st_uid == owner)
 		return false;
 	const char *slash = strrchr(path, '/');
 	int length = slash ? (int)(slash - path) : 0;
@@ -80,6 +80,11 @@ static bool is_foreign(const char *path, const struct stat *file)
 
 enum sn_symbol_status sn_perf_map_open(const char *path, struct sn_perf_map **map)
 {
+	return sn_perf_map_open_of(path, geteuid(), map);
+}
+
+enum sn_symbol_status sn_perf_map_open_of(const char *path, uid_t owner, struct sn_perf_map **map)
+{
 	struct stat status;
 	enum sn_symbol_status result = SN_SYMBOL_NOT_FOUND;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
@@ -88,9 +93,9 @@ enum sn_symbol_status sn_perf_map_open(const char *path, struct sn_perf_map **ma
 	if (!fstat(fd, &status) && S_ISREG(status.st_mode)) {
 		uint64_t bytes = (uint64_t)status.st_size;
 		bool is_partial = bytes > SN_PERF_MAP_BYTES_MAX;
-		result = is_foreign(path, &status) ? SN_SYMBOL_FOREIGN
-			 : is_partial		   ? SN_SYMBOL_PARTIAL
-						   : SN_SYMBOL_SYMBOLS;
+		result = is_foreign(path, &status, owner) ? SN_SYMBOL_FOREIGN
+			 : is_partial			  ? SN_SYMBOL_PARTIAL
+							  : SN_SYMBOL_SYMBOLS;
 		if (result != SN_SYMBOL_FOREIGN && (*map = malloc(sizeof(**map)))) {
 			**map = (struct sn_perf_map){
 			    .fd = fd, .bytes = is_partial ? SN_PERF_MAP_BYTES_MAX : bytes};

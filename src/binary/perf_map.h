@@ -16,6 +16,8 @@
 #include "string_pool.h"
 #include "symbolize.h"
 
+#include <sys/types.h>
+
 /* The rest of a larger file is not read: SN_SYMBOL_PARTIAL. A large program's map has a few MB. */
 #define SN_PERF_MAP_BYTES_MAX (UINT64_C(256) << 20)
 
@@ -33,6 +35,8 @@ struct sn_perf_map_name {
  * SN_SYMBOL_NOT_FOUND if it cannot be read or is no regular file. A symbolic link is not followed.
  */
 enum sn_symbol_status sn_perf_map_open(const char *path, struct sn_perf_map **map);
+/* The same of a process of that user: its own file is no stranger's, whoever asks. */
+enum sn_symbol_status sn_perf_map_open_of(const char *path, uid_t owner, struct sn_perf_map **map);
 void sn_perf_map_free(struct sn_perf_map *map);
 
 /*

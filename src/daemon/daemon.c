@@ -126,7 +126,8 @@ static void collect(struct daemon *daemon)
 {
 	int begun, taken = take(daemon, true, &begun);
 	uint64_t samples = daemon->ledger.samples;
-	int added = sn_flush_add(&daemon->ledger, &daemon->images, daemon->writer);
+	int added = sn_flush_add(&daemon->ledger, daemon->options->by_process, &daemon->images,
+				 daemon->writer);
 	if (added) {
 		give_up_pending(daemon);
 		give_up_ledger(daemon);

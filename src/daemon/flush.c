@@ -2,12 +2,15 @@
 /* See flush.h. */
 #include "flush.h"
 
-#include <stdio.h>
+#include "made_code.h"
+
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
 struct flush {
 	const struct sn_ledger *ledger;
+	bool by_process;
 	struct sn_kernel_images *kernel;
 	struct sn_epoch_writer *writer;
 	/* of the pair whose counts are being added */
@@ -28,8 +31,8 @@ static uint32_t add_origin(const struct flush *flush)
 	    flush->writer, &(struct sn_epoch_origin){
 			       .program = *program ? program : "[kernel threads]",
 			       .cgroup = sn_ledger_name(flush->ledger, flush->number, pair->cgroup),
-			       .pid = pair->key.pid,
-			       .pid_start = pair->key.pid ? pair->process_start_ns : 0,
+			       .pid = flush->by_process ? pair->key.pid : 0,
+			       .pid_start = flush->by_process ? pair->process_start_ns : 0,
 			       .uid = pair->key.uid,
 			   });
 }
@@ -103,29 +106,72 @@ static void begin_pair(struct flush *flush, uint32_t number)
 				 &(struct sn_epoch_image){.kind = SN_EPOCH_UNKNOWN, .path = ""});
 }
 
-static int add_count(struct flush *flush, const struct sn_ledger_count *count)
+/* Counts of one pair. */
+struct run {
+	const struct sn_ledger_count *counts;
+	size_t count;
+};
+
+static int add_run_in_kernel(const struct flush *flush, const struct run *run)
 {
-	uint32_t number = (uint32_t)(count->key >> 32);
-	uint64_t address = (uint32_t)count->key;
-	if (number != flush->number)
-		begin_pair(flush, number);
-	if (flush->pair && flush->pair->key.kind == SN_IMAGE_KERNEL)
-		return add_in_kernel(flush, (uint32_t)address, count->count);
-	if (flush->pair && flush->pair->key.kind == SN_IMAGE_ANONYMOUS)
-		address |= flush->pair->key.inode >> 32 << 32;
-	sn_epoch_writer_count(flush->writer, flush->origin, flush->image, address, count->count);
-	return 0;
+	int result = 0;
+	for (size_t i = 0; !result && i < run->count; i++)
+		result = add_in_kernel(flush, (uint32_t)run->counts[i].key, run->counts[i].count);
+	return result;
 }
 
-int sn_flush_add(struct sn_ledger *ledger, struct sn_kernel_images *kernel,
+static void add_run(const struct flush *flush, const struct run *run, uint64_t above)
+{
+	for (size_t i = 0; i < run->count; i++)
+		sn_epoch_writer_count(flush->writer, flush->origin, flush->image,
+				      above | (uint32_t)run->counts[i].key, run->counts[i].count);
+}
+
+/* Code of one process that has no file: its names are asked for now, as nobody knows them later. */
+static int add_run_of_made_code(const struct flush *flush, const struct run *run)
+{
+	uint64_t above = flush->pair->key.inode >> 32 << 32,
+		 *addresses = malloc(run->count * sizeof(*addresses));
+	if (!addresses)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < run->count; i++)
+		addresses[i] = above | (uint32_t)run->counts[i].key;
+	int result =
+	    sn_made_code_name(flush->writer, flush->image, flush->pair, addresses, run->count);
+	add_run(flush, run, above);
+	free(addresses);
+	return result;
+}
+
+static int add_pair(struct flush *flush, const struct run *run)
+{
+	begin_pair(flush, (uint32_t)(run->counts->key >> 32));
+	switch (flush->pair ? flush->pair->key.kind : 0) {
+	case SN_IMAGE_KERNEL:
+		return add_run_in_kernel(flush, run);
+	case SN_IMAGE_ANONYMOUS:
+		return add_run_of_made_code(flush, run);
+	default:
+		add_run(flush, run, 0);
+		return 0;
+	}
+}
+
+int sn_flush_add(struct sn_ledger *ledger, bool by_process, struct sn_kernel_images *kernel,
 		 struct sn_epoch_writer *writer)
 {
 	struct flush flush = {
-	    .ledger = ledger, .kernel = kernel, .writer = writer, .number = UINT32_MAX};
-	const struct sn_ledger_count *counts = sn_ledger_sorted(ledger);
+	    .ledger = ledger, .by_process = by_process, .kernel = kernel, .writer = writer};
+	const struct sn_ledger_count *counts = sn_ledger_sorted(ledger),
+				     *end = counts + ledger->index.count;
 	int result = 0;
-	for (uint32_t i = 0; !result && i < ledger->index.count; i++)
-		result = add_count(&flush, &counts[i]);
+	while (!result && counts < end) {
+		struct run run = {counts, 0};
+		while (counts + run.count < end && counts[run.count].key >> 32 == counts->key >> 32)
+			run.count++;
+		result = add_pair(&flush, &run);
+		counts += run.count;
+	}
 	if (!result)
 		sn_ledger_clear(ledger);
 	return result;

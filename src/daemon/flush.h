@@ -7,7 +7,7 @@
 
 #include "format/epoch/epoch_writer.h"
 
-/* Adds all that the ledger has to the writer's next flush, and clears it. 0, or SN_ERR_MEMORY: the rest stays in the ledger. Counts of pairs that the kernel has not told of become those of an
+/* Adds all that the ledger has to the writer's next flush, and clears it; `by_process`: whose time it is are processes, not programs. 0, or SN_ERR_MEMORY: the rest stays in the ledger. Counts of pairs that the kernel has not told of become those of an
  * unknown image. */
-int sn_flush_add(struct sn_ledger *ledger, struct sn_kernel_images *kernel,
+int sn_flush_add(struct sn_ledger *ledger, bool by_process, struct sn_kernel_images *kernel,
 		 struct sn_epoch_writer *writer);

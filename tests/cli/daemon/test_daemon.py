@@ -373,3 +373,45 @@ def test_counts_agree_with_perf(tmp_path):
     for name in ("long_part", "short_part"):
         theirs, own = (sum(one == name or name in one for one in found) / len(found) for found in (by_perf, ours))
         assert abs(theirs - own) < bound(theirs, len(by_perf)) + bound(own, len(ours)), (name, theirs, own)
+
+
+MADE = """
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(void)
+{
+    unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char path[64];
+    memcpy(code + 0x100, "\\xeb\\xfe", 2); /* jumps to itself */
+    snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+    FILE *list = fopen(path, "w");
+    fprintf(list, "%lx 100 earlier\\n%lx 80 made_at_run_time\\n", (long)code, (long)code + 0x100);
+    fclose(list);
+    puts("ready");
+    fflush(stdout);
+    ((void (*)(void))(code + 0x100))();
+}
+"""
+
+
+@needs_bpf
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="its code is x86-64's")
+def test_code_made_at_run_time_has_names(tmp_path):
+    store, source, program = tmp_path / "store", tmp_path / "made.c", tmp_path / "made"
+    source.write_text(MADE)
+    subprocess.run(["cc", source, "-o", program], check=True)
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as process, daemon(store, "-F", 1000):
+        try:
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(0.5)
+            ask(store, "flush")
+        finally:
+            process.kill()
+            Path(f"/tmp/perf-{process.pid}.map").unlink()
+    subprocess.run([SONDE, "import", store, "-o", tmp_path / "run.sdb"], check=True)
+    [metric] = {row["name"] for row in info(tmp_path)["metrics"]}
+    of = {frames[-1]["name"]: value["count"] for frames, value in paths(tmp_path, metric) if any(frame["name"].startswith("made") for frame in frames)}
+    assert of.get("made_at_run_time", 0) > 100 and "earlier" not in of, of
+    assert {profile["pid"] for profile in info(tmp_path)["profiles"] if profile["program"] == "made"} == {0}
