@@ -67,7 +67,7 @@ static int explain_load(struct sn_error *error, int code)
 			       "the kernel does not tell its types (/sys/kernel/btf/vmlinux): it "
 			       "needs CONFIG_DEBUG_INFO_BTF");
 	return sn_fail(error, SN_ERR_UNSUPPORTED,
-		       "the kernel does not take the BPF program (%s): it needs Linux 6.4 or later",
+		       "the kernel does not take the BPF program (%s): it needs Linux 6.1 or later",
 		       strerror(-code));
 }
 

@@ -86,7 +86,12 @@ struct mm_struct {
 	uint64_t start_stack;
 	struct file *exe_file;
 	mm_context_t context;
-	seqcount_t mm_lock_seq; /* odd while mappings are changed; since 6.13 */
+	seqcount_t mm_lock_seq; /* odd while mappings are changed */
+};
+
+/* From Linux 6.4 to 6.12: changes with them. */
+struct mm_struct___before_6_13 {
+	int mm_lock_seq;
 };
 
 struct kernfs_node {

@@ -299,9 +299,20 @@ static __always_inline enum sn_sample_fate count(struct sn_counts *mine, uint64_
 
 /* ---- a sample ---- */
 
+/* Tells whether mappings have changed since, where the kernel counts that; else none is remembered. */
+static __always_inline bool has_sequence(struct mm_struct *mm)
+{
+	struct mm_struct___before_6_13 *older = (void *)mm;
+	return bpf_core_field_exists(older->mm_lock_seq);
+}
+
 static __always_inline uint32_t sequence_of(struct mm_struct *mm)
 {
-	return mm->mm_lock_seq.sequence;
+	struct mm_struct___before_6_13 *older = (void *)mm;
+	if (bpf_core_field_exists(mm->mm_lock_seq.sequence))
+		return mm->mm_lock_seq.sequence;
+	/* counts by ones, and is never odd for us */
+	return has_sequence(mm) ? 2 * BPF_CORE_READ(older, mm_lock_seq) : 0;
 }
 
 static __always_inline enum sn_sample_fate
@@ -385,7 +396,7 @@ static __always_inline void follow_process(struct sn_counts *mine, struct task_s
 	bool same = process->mm == (uint64_t)mm && process->tgid == (uint32_t)task->tgid &&
 		    process->stack == stack && process->cgroups == (uint64_t)task->cgroups &&
 		    process->turn == turn;
-	if (same && process->mapping_sequence == sequence)
+	if (same && process->mapping_sequence == sequence && (!mm || has_sequence(mm)))
 		return;
 	if (!same) {
 		process->kernel = 0;
