@@ -4,6 +4,9 @@
 
 #include "made_code.h"
 
+#include "base/text.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -41,6 +44,8 @@ static uint32_t add_image(const struct flush *flush)
 {
 	const struct sn_ledger_pair *pair = flush->pair;
 	struct sn_epoch_image image = {.path = "", .kind = SN_EPOCH_UNKNOWN};
+	const char *program;
+	char name[SN_PATH_BYTES + 64];
 	switch (pair->key.kind) {
 	case SN_IMAGE_FILE:
 		image = (struct sn_epoch_image){
@@ -58,9 +63,12 @@ static uint32_t add_image(const struct flush *flush)
 	case SN_IMAGE_VDSO:
 		image = (struct sn_epoch_image){.kind = SN_EPOCH_VDSO, .path = "[vdso]"};
 		break;
-	case SN_IMAGE_ANONYMOUS: /* which process's: its start and number stand where a file has its own */
+	case SN_IMAGE_ANONYMOUS: /* one image a process: its start and number stand where a file has its own */
+		program =
+		    sn_text_base_name(sn_ledger_name(flush->ledger, flush->number, pair->program));
+		snprintf(name, sizeof(name), "[jit of %s, process %u]", program, pair->pid);
 		image = (struct sn_epoch_image){.kind = SN_EPOCH_JIT,
-						.path = "",
+						.path = name,
 						.device = pair->process_start_ns,
 						.inode = pair->pid};
 		break;

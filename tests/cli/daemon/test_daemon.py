@@ -380,14 +380,14 @@ MADE = """
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-int main(void)
+int main(int argc, char **argv)
 {
     unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     char path[64];
     memcpy(code + 0x100, "\\xeb\\xfe", 2); /* jumps to itself */
     snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
     FILE *list = fopen(path, "w");
-    fprintf(list, "%lx 100 earlier\\n%lx 80 made_at_run_time\\n", (long)code, (long)code + 0x100);
+    fprintf(list, "%lx 100 earlier\\n%lx 80 %s\\n", (long)code, (long)code + 0x100, argv[argc - 1]);
     fclose(list);
     puts("ready");
     fflush(stdout);
@@ -402,16 +402,16 @@ def test_code_made_at_run_time_has_names(tmp_path):
     store, source, program = tmp_path / "store", tmp_path / "made.c", tmp_path / "made"
     source.write_text(MADE)
     subprocess.run(["cc", source, "-o", program], check=True)
-    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as process, daemon(store, "-F", 1000):
-        try:
+    with daemon(store, "-F", 1000), contextlib.ExitStack() as stack:
+        for name in ("one_function", "other_function"):
+            process = stack.enter_context(subprocess.Popen([program, name], stdout=subprocess.PIPE, text=True))
+            stack.callback(Path(f"/tmp/perf-{process.pid}.map").unlink, missing_ok=True)
+            stack.callback(process.kill)
             assert process.stdout.readline() == "ready\n"
-            time.sleep(0.5)
-            ask(store, "flush")
-        finally:
-            process.kill()
-            Path(f"/tmp/perf-{process.pid}.map").unlink()
+        time.sleep(0.5)
+        ask(store, "flush")
     subprocess.run([SONDE, "import", store, "-o", tmp_path / "run.sdb"], check=True)
     [metric] = {row["name"] for row in info(tmp_path)["metrics"]}
     of = {frames[-1]["name"]: value["count"] for frames, value in paths(tmp_path, metric) if any(frame["name"].startswith("made") for frame in frames)}
-    assert of.get("made_at_run_time", 0) > 100 and "earlier" not in of, of
+    assert of.get("one_function", 0) > 50 and of.get("other_function", 0) > 50 and "earlier" not in of, of
     assert {profile["pid"] for profile in info(tmp_path)["profiles"] if profile["program"] == "made"} == {0}
