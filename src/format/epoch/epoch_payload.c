@@ -103,11 +103,11 @@ int sn_epoch_head_get(struct sn_bytes payload, struct sn_epoch_head *head)
 		return SN_ERR_MEMORY;
 	for (; head->replace_count < count; head->replace_count++)
 		head->replaces[head->replace_count] = sn_cursor_uleb(&cursor);
-	if (cursor.failed) {
-		free(head->replaces);
-		return SN_ERR_FORMAT;
-	}
-	return 0;
+	if (!cursor.failed)
+		return 0;
+	free(head->replaces);
+	head->replaces = NULL;
+	return SN_ERR_FORMAT;
 }
 
 /* ---- what a part is of ---- */

@@ -65,7 +65,7 @@ def test_every_option_with_known_words_offers_them():
             "--memory", "--model", "--top", "--iteration", "--from", "--to", "--trace-limit", "--trace-window", "--checkpoint",
             "--memory-limit", "--os-limit", "--gpu-counters", "--gpu-metrics", "--gpu-samples-in", "--target", "--tier",
             "--forbid", "--require", "--cluster", "--stretch", "--do", "--samples", "--seed", "--bin", "--sample",
-            "--pid", "--stack", "--delay", "--times"}
+            "--pid", "--stack", "--delay", "--times", "--since", "--until", "--image"}
     for command in commands():
         usage = run_sonde(command, "-h").out.split("\nEXAMPLES\n")[0]
         valued = set(re.findall(r"^    (?:-\w, )?(--[a-z][a-z-]+)(?: |\[=)[A-Z']", usage, re.M))

@@ -244,6 +244,8 @@ def why_not(folder: Path, line: str) -> str | None:
     program = re.search(r"\./([\w.]+)", line)
     if line.startswith("srun "):
         return "a scheduler of jobs is not here"
+    if "/var/lib/sonde" in line and not Path("/var/lib/sonde").exists():
+        return "sonded does not run here"
     if "mpirun" in line and not shutil.which("mpirun"):
         return "no mpirun"
     if "sonde-mpi" in line and not (SONDE.parent / "sonde-mpi").exists():
