@@ -59,7 +59,8 @@ int plain(struct bpf_perf_event_data *ctx)
 {
 	uint64_t address = PT_REGS_IP(&ctx->regs);
 	uint32_t pid = bpf_get_current_pid_tgid() >> 32;
-	uint32_t at = ((address ^ (uint64_t)pid << 20) * 0x9e3779b97f4a7c15ull >> 40) & (BUCKETS - 1);
+	uint32_t at =
+	    ((address ^ (uint64_t)pid << 20) * 0x9e3779b97f4a7c15ull >> 40) & (BUCKETS - 1);
 	struct bucket *bucket = bpf_map_lookup_elem(&table, &at);
 	uint64_t *samples = sum_at(0), *hits = sum_at(1), *victim = sum_at(2);
 	if (!bucket || !samples || !hits || !victim)

@@ -29,7 +29,10 @@ static void fail(const char *what)
 
 static void attach(int program, int rate)
 {
-	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_CPU_CLOCK, .sample_period = 1000000000ull / (unsigned)rate};
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .size = sizeof(attr),
+				       .config = PERF_COUNT_SW_CPU_CLOCK,
+				       .sample_period = 1000000000ull / (unsigned)rate};
 	for (int processor = 0; processor < libbpf_num_possible_cpus(); processor++) {
 		int event = (int)syscall(SYS_perf_event_open, &attr, -1, processor, -1, 0);
 		if (event < 0 || ioctl(event, PERF_EVENT_IOC_SET_BPF, program))
@@ -44,7 +47,8 @@ static int find(const char *name)
 		struct bpf_prog_info info = {0};
 		uint32_t bytes = sizeof(info);
 		int program = bpf_prog_get_fd_by_id(id);
-		if (program >= 0 && bpf_obj_get_info_by_fd(program, &info, &bytes) == 0 && strcmp(info.name, name) == 0)
+		if (program >= 0 && bpf_obj_get_info_by_fd(program, &info, &bytes) == 0 &&
+		    strcmp(info.name, name) == 0)
 			return program;
 		close(program);
 	}
@@ -73,9 +77,11 @@ int main(int argc, char **argv)
 		object = bpf_object__open_file(argv[1], NULL);
 		if (!object || bpf_object__load(object))
 			fail(argv[1]);
-		ring = ring_buffer__new(bpf_object__find_map_fd_by_name(object, "evicted"), drop, NULL, NULL);
+		ring = ring_buffer__new(bpf_object__find_map_fd_by_name(object, "evicted"), drop,
+					NULL, NULL);
 	}
-	int program = object ? bpf_program__fd(bpf_object__find_program_by_name(object, argv[2])) : find(argv[2]);
+	int program = object ? bpf_program__fd(bpf_object__find_program_by_name(object, argv[2]))
+			     : find(argv[2]);
 	int timing = argc > 5 ? -1 : bpf_enable_stats(BPF_STATS_RUN_TIME);
 	if (object)
 		attach(program, atoi(argv[3]));
@@ -88,7 +94,9 @@ int main(int argc, char **argv)
 	bytes = sizeof(after);
 	bpf_obj_get_info_by_fd(program, &after, &bytes);
 	double runs = (double)(after.run_cnt - before.run_cnt);
-	printf("{\"runs\": %.0f, \"ns\": %.1f, \"samples\": %llu, \"hits\": %llu}\n", runs, runs > 0 ? (double)(after.run_time_ns - before.run_time_ns) / runs : 0,
-	       object ? (unsigned long long)sum_of(object, 0) : 0ull, object ? (unsigned long long)sum_of(object, 1) : 0ull);
+	printf("{\"runs\": %.0f, \"ns\": %.1f, \"samples\": %llu, \"hits\": %llu}\n", runs,
+	       runs > 0 ? (double)(after.run_time_ns - before.run_time_ns) / runs : 0,
+	       object ? (unsigned long long)sum_of(object, 0) : 0ull,
+	       object ? (unsigned long long)sum_of(object, 1) : 0ull);
 	return timing < 0 && argc <= 5;
 }

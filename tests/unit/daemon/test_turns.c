@@ -38,7 +38,8 @@ static void flush(struct sn_kernel *kernel)
 	assert_int_equal(sn_kernel_take(kernel, true, &taker, &begun), 0);
 	const struct sn_ledger_count *counts = sn_ledger_sorted(&ledger);
 	for (uint32_t i = 0; i < ledger.index.count; i++) {
-		const struct sn_ledger_pair *pair = sn_ledger_pair(&ledger, (uint32_t)(counts[i].key >> 32));
+		const struct sn_ledger_pair *pair =
+		    sn_ledger_pair(&ledger, (uint32_t)(counts[i].key >> 32));
 		taken += counts[i].count;
 		if (!pair)
 			unknown += counts[i].count;
@@ -54,7 +55,8 @@ static void flush(struct sn_kernel *kernel)
 
 static void test_each_process_has_its_own(void **state)
 {
-	const struct sn_kernel_options options = {.rate = RATE, .by_process = true, .pairs_of_turn = FEW_PAIRS};
+	const struct sn_kernel_options options = {
+	    .rate = RATE, .by_process = true, .pairs_of_turn = FEW_PAIRS};
 	struct sn_kernel *kernel = NULL;
 	struct sn_error error = {""};
 	pid_t children[CHILDREN];
@@ -77,7 +79,8 @@ static void test_each_process_has_its_own(void **state)
 	for (int i = 0; i < CHILDREN; i++) {
 		uint64_t samples = of_process[children[i]], should = SPIN_NS / (1000000000 / RATE);
 		assert_true(samples < 3 * should);
-		assert_true(samples > should / 3 || fates[SN_LOST_PAIRS] > 0); /* where many other processes began */
+		assert_true(samples > should / 3 ||
+			    fates[SN_LOST_PAIRS] > 0); /* where many other processes began */
 	}
 	assert_true(turns >= 4);
 	assert_int_equal(unknown, 0);
