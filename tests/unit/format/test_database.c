@@ -3,7 +3,7 @@
 #include "../whole_file.h"
 #include "../db_fixture.h"
 
-#include "../../fuzz/fuzz_database_checksums.h"
+#include "../../fuzz/inputs/fuzz_database_checksums.h"
 #include "format/checksum.h"
 #include "format/database/database_builder.h"
 #include "format/measurement/measurement.h"

@@ -4,7 +4,7 @@
 #include "../db_fixture.h"
 #include "../whole_file.h"
 
-#include "../../fuzz/fuzz_database_checksums.h"
+#include "../../fuzz/inputs/fuzz_database_checksums.h"
 #include "format/measurement/measurement.h"
 #include "timeline/findings/finding_store.h"
 
