@@ -31,13 +31,16 @@ static uint32_t add_origin(const struct flush *flush)
 	const struct sn_ledger_pair *pair = flush->pair;
 	const char *program = sn_ledger_name(flush->ledger, flush->number, pair->program);
 	return sn_epoch_writer_origin(
-	    flush->writer, &(struct sn_epoch_origin){
-			       .program = *program ? program : "[kernel threads]",
-			       .cgroup = sn_ledger_name(flush->ledger, flush->number, pair->cgroup),
-			       .pid = flush->by_process ? pair->key.pid : 0,
-			       .pid_start = flush->by_process ? pair->process_start_ns : 0,
-			       .uid = pair->key.uid,
-			   });
+	    flush->writer,
+	    &(struct sn_epoch_origin){
+		.program = *program					     ? program
+			   : pair->key.program_inode == SN_NO_PROGRAM_KERNEL ? "[kernel threads]"
+									     : "[ending processes]",
+		.cgroup = sn_ledger_name(flush->ledger, flush->number, pair->cgroup),
+		.pid = flush->by_process ? pair->key.pid : 0,
+		.pid_start = flush->by_process ? pair->process_start_ns : 0,
+		.uid = pair->key.uid,
+	    });
 }
 
 static uint32_t add_image(const struct flush *flush)

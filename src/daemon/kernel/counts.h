@@ -41,20 +41,28 @@ enum sn_image_kind {
 	SN_IMAGE_ANONYMOUS, /* memory of one process without a file; address: the low 32 bits */
 };
 
+/* What has no memory of its own executes no program. */
+enum sn_no_program {
+	SN_NO_PROGRAM_ENDING, /* a process that has given up its memory, and is being taken down */
+	SN_NO_PROGRAM_KERNEL, /* a thread of the kernel */
+};
+
 /* Whose time it is, and in which image: what gets a number in a turn. All zero where it does not apply. */
 struct sn_pair {
-	uint64_t
-	    inode; /* of the image; of anonymous memory: the upper half of its addresses, and the start of the process */
-	uint64_t program_inode; /* of the program that the process executes */
-	uint64_t cgroup;	/* its number, that of its folder */
-	uint32_t device;	/* as the kernel numbers devices: major << 20 | minor */
+	/* Of the image. Of anonymous memory: the upper half of its addresses, and the start of the process. */
+	uint64_t inode;
+	/* Of the program that the process executes; or enum sn_no_program, of device 0. */
+	uint64_t program_inode;
+	uint64_t cgroup; /* its number, that of its folder */
+	uint32_t device; /* as the kernel numbers devices: major << 20 | minor */
 	uint32_t program_device;
-	uint32_t
-	    inode_generation; /* tells a file from an earlier one with its number, where the file system does */
+	/* Tell a file from an earlier one with its number, where the file system does. */
+	uint32_t inode_generation, program_generation;
 	uint32_t pid;  /* only of anonymous memory, and where processes are asked for */
 	uint32_t uid;  /* of the process's owner, in the first user namespace */
 	uint16_t kind; /* enum sn_image_kind */
 	uint16_t turn;
+	uint32_t unused;
 };
 
 /* Told once in a turn for each pair, at its first sample. Paths are as in the mount namespace of the process, told by the kernel, so that a process that has ended has them too. */
@@ -87,6 +95,7 @@ struct sn_cached_process {
 	uint32_t tgid, mapping_sequence;
 	uint32_t turn, next, remembered; /* where the next mapping is remembered; how many are */
 	uint64_t kernel; /* number of the pair of this process in the kernel; 0: not known yet */
+	struct sn_pair whose; /* without an image; of another turn: not known yet */
 	struct sn_cached_mapping mapping[SN_VMA_CACHE];
 };
 
@@ -95,7 +104,7 @@ struct sn_counts {
 	uint64_t fate[SN_FATES];
 	uint64_t hits; /* samples that were in their bucket already */
 	uint64_t log_head;
-	uint64_t busy, victim;
+	uint64_t victim;
 	struct sn_cached_process process;
 	/* Written by the daemon. */
 	uint64_t log_tail __attribute__((aligned(64)));

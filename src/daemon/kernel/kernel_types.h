@@ -117,6 +117,7 @@ struct cred {
 struct task_struct {
 	struct mm_struct *mm;
 	int pid, tgid;
+	uint32_t flags;
 	struct task_struct *group_leader;
 	uint64_t start_boottime;
 	const struct cred *cred;

@@ -42,6 +42,8 @@ struct {
 	__uint(max_entries, 1 << 20);
 } announced SEC(".maps");
 
+enum { IS_KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */ };
+
 struct where {
 	uint64_t start, end, offset;
 	struct file *file;
@@ -217,19 +219,29 @@ static __always_inline uint32_t number_of(void *ctx, struct task_struct *task,
 	return number;
 }
 
-static __always_inline void describe_process(struct sn_pair *pair, struct task_struct *task,
-					     struct mm_struct *mm, struct sn_counts_control *how)
+/* Whose time it is, found out once for each process that a processor begins to sample: it lies in many places of the kernel. */
+static __always_inline void describe_process(struct sn_pair *pair,
+					     struct sn_cached_process *process,
+					     struct task_struct *task, struct mm_struct *mm,
+					     struct sn_counts_control *how)
 {
-	__builtin_memset(pair, 0, sizeof(*pair));
-	pair->turn = how->numbers >> 32;
-	pair->cgroup = task->cgroups->dfl_cgrp->kn->id;
-	pair->uid = task->cred->uid.val;
-	pair->pid = how->by_process ? task->tgid : 0;
-	if (mm && mm->exe_file) {
-		struct inode *inode = mm->exe_file->f_inode;
-		pair->program_inode = inode->i_ino;
-		pair->program_device = inode->i_sb->s_dev;
+	struct sn_pair *whose = &process->whose;
+	if (whose->turn != process->turn) {
+		whose->turn = process->turn;
+		whose->cgroup = task->cgroups->dfl_cgrp->kn->id;
+		whose->uid = task->cred->uid.val;
+		whose->pid = how->by_process ? task->tgid : 0;
+		whose->program_inode =
+		    task->flags & IS_KERNEL_THREAD ? SN_NO_PROGRAM_KERNEL : SN_NO_PROGRAM_ENDING;
+		whose->program_device = whose->program_generation = 0;
+		if (mm && mm->exe_file) {
+			struct inode *inode = mm->exe_file->f_inode;
+			whose->program_inode = inode->i_ino;
+			whose->program_generation = inode->i_generation;
+			whose->program_device = inode->i_sb->s_dev;
+		}
 	}
+	*pair = *whose;
 }
 
 static __always_inline void describe_image(struct sn_pair *pair, struct task_struct *task,
@@ -323,7 +335,7 @@ sample_kernel(void *ctx, struct sn_counts *mine, struct task_struct *task, struc
 	if (process->kernel == 0) {
 		struct where where = {};
 		struct sn_pair pair;
-		describe_process(&pair, task, mm, how);
+		describe_process(&pair, &mine->process, task, mm, how);
 		pair.kind = SN_IMAGE_KERNEL;
 		process->kernel = number_of(ctx, task, how, &pair, &where);
 		if (process->kernel == 0)
@@ -345,7 +357,7 @@ static __noinline int remember_mapping(void *ctx, struct sn_counts *mine, uint64
 	if (found != SN_FATE_COUNTED)
 		return found;
 	struct sn_pair pair;
-	describe_process(&pair, task, mm, how);
+	describe_process(&pair, &mine->process, task, mm, how);
 	describe_image(&pair, task, mm, address, &where);
 	uint32_t sequence = sequence_of(mm);
 	if (sequence != mine->process.mapping_sequence || sequence & 1)
@@ -405,6 +417,7 @@ static __always_inline void follow_process(struct sn_counts *mine, struct task_s
 		process->stack = stack;
 		process->cgroups = (uint64_t)task->cgroups;
 		process->turn = turn;
+		process->whose.turn = !turn;
 	}
 	process->mapping_sequence = sequence;
 	process->next = process->remembered = 0;
@@ -429,6 +442,7 @@ int sample(struct bpf_perf_event_data *ctx)
 		fate = (int64_t)address < 0 ? sample_kernel(ctx, mine, task, mm, how, address)
 					    : sample_user(ctx, mine, address);
 	}
-	mine->fate[fate & 7]++;
+	if (fate >= 0 && fate < SN_FATES)
+		mine->fate[fate]++;
 	return 0;
 }
