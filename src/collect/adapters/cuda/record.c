@@ -3,6 +3,8 @@
 #include "managed.h"
 #include "pc_sampling.h"
 
+#include "collect/record/checkpoint.h"
+
 #include <stdlib.h>
 
 #define BUFFER_BYTES (1u << 20)
@@ -404,6 +406,8 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 	atomic_fetch_add_explicit(&sn_cuda_progress, 1, memory_order_relaxed);
 	sn_gpu_end_done();
 	give_back(buffer, size, valid);
+	/* a program that waits for its device has few samples, which write checkpoints else */
+	sn_checkpoint_if_due(sn_now_ns());
 }
 
 void sn_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t size,
