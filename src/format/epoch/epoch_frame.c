@@ -9,32 +9,47 @@
 #include <stddef.h>
 #include <string.h>
 
+void sn_epoch_empty(struct sn_buffer *buffer)
+{
+	if (buffer->failed)
+		sn_buffer_release(buffer);
+	buffer->count = 0;
+}
+
+/* Room for all that the buffer will hold. */
+static unsigned char *room_in(struct sn_buffer *buffer, size_t bytes)
+{
+	sn_epoch_empty(buffer);
+	return sn_buffer_room(buffer, bytes);
+}
+
 #ifdef SN_HAVE_ZSTD
 #include <zstd.h>
 
 /* Higher levels gain 2 % at several times the work. */
 #define LEVEL 3
 
-static size_t compress(struct sn_epoch_codec *codec, const struct sn_buffer *payload)
+/* Into codec->stored; *length is 0 where that does not work. 0 or SN_ERR_MEMORY. */
+static int compress(struct sn_epoch_codec *codec, const struct sn_buffer *payload, size_t *length)
 {
 	size_t room = ZSTD_compressBound(payload->count);
-	codec->stored.count = 0;
+	unsigned char *to = room_in(&codec->stored, room);
 	if (!codec->compressor)
 		codec->compressor = ZSTD_createCCtx();
-	unsigned char *to = sn_buffer_room(&codec->stored, room);
 	if (!codec->compressor || !to)
-		return 0;
-	size_t length =
+		return SN_ERR_MEMORY;
+	*length =
 	    ZSTD_compressCCtx(codec->compressor, to, room, payload->bytes, payload->count, LEVEL);
-	return ZSTD_isError(length) ? 0 : length;
+	*length = ZSTD_isError(*length) ? 0 : *length;
+	return 0;
 }
 
-/* False where the bytes are not those of a payload of that length. */
+/* 0, SN_ERR_MEMORY, or SN_ERR_FORMAT where the bytes are not those of a payload of that length. */
 static int decompress(struct sn_epoch_codec *codec, size_t stored, size_t payload)
 {
 	if (!codec->decompressor)
 		codec->decompressor = ZSTD_createDCtx();
-	unsigned char *to = sn_buffer_room(&codec->payload, payload);
+	unsigned char *to = room_in(&codec->payload, payload);
 	if (!codec->decompressor || !to)
 		return SN_ERR_MEMORY;
 	size_t got =
@@ -48,10 +63,11 @@ static void free_contexts(struct sn_epoch_codec *codec)
 	ZSTD_freeDCtx(codec->decompressor);
 }
 #else
-static size_t compress(struct sn_epoch_codec *codec, const struct sn_buffer *payload)
+static int compress(struct sn_epoch_codec *codec, const struct sn_buffer *payload, size_t *length)
 {
 	(void)codec;
 	(void)payload;
+	*length = 0;
 	return 0;
 }
 
@@ -93,7 +109,9 @@ int sn_epoch_frame_put(struct sn_epoch_codec *codec, enum sn_epoch_frame_type ty
 		return SN_ERR_MEMORY;
 	if (payload->count > SN_EPOCH_FRAME_BYTES_MAX)
 		return SN_ERR_ARGUMENT;
-	size_t compressed = compress(codec, payload);
+	size_t compressed = 0;
+	if (compress(codec, payload, &compressed))
+		return SN_ERR_MEMORY;
 	bool is_smaller = compressed && compressed < payload->count;
 	const void *stored = is_smaller ? codec->stored.bytes : payload->bytes;
 	struct sn_epoch_frame_header header = {
@@ -133,7 +151,6 @@ static int decode(struct sn_epoch_codec *codec, const struct sn_epoch_frame_head
 		  struct sn_epoch_frame_place *place, struct sn_error *error)
 {
 	int result = 0;
-	codec->payload.count = 0;
 	if (header->coding == SN_EPOCH_ZSTD)
 		result = decompress(codec, header->stored_bytes, header->payload_bytes);
 	if (result == SN_ERR_UNSUPPORTED)
@@ -165,8 +182,7 @@ int sn_epoch_frame_get(struct sn_epoch_codec *codec, int fd, uint64_t offset, ui
 	offset += sizeof(header);
 	if (file_bytes - offset < header.stored_bytes)
 		return SN_EPOCH_CUT;
-	codec->stored.count = 0;
-	unsigned char *to = sn_buffer_room(&codec->stored, header.stored_bytes);
+	unsigned char *to = room_in(&codec->stored, header.stored_bytes);
 	if (!to)
 		return sn_fail_memory(error);
 	result = read_bytes(fd, to, header.stored_bytes, offset, error);

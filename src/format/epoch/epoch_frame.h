@@ -40,6 +40,8 @@ struct sn_epoch_codec {
 	struct sn_buffer stored, payload;
 };
 void sn_epoch_codec_release(struct sn_epoch_codec *codec);
+/* Empties a buffer for the next use, also after it has failed. */
+void sn_epoch_empty(struct sn_buffer *buffer);
 
 /* Appends a frame to `out`, whose failure is sticky. 0, SN_ERR_MEMORY, or SN_ERR_ARGUMENT where the
  * payload is too large. */

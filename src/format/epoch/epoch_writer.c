@@ -63,7 +63,8 @@ static int put_head(struct sn_epoch_writer *writer, uint64_t id)
 {
 	struct sn_epoch_head head = {.id = id, .level = SN_EPOCH_FLUSHES};
 	sn_epoch_summary_init(&head.summary);
-	writer->payload.count = writer->frames.count = 0;
+	sn_epoch_empty(&writer->payload);
+	sn_epoch_empty(&writer->frames);
 	sn_epoch_head_put(&head, &writer->payload);
 	return sn_epoch_frame_put(&writer->codec, SN_EPOCH_FRAME_HEAD, &writer->payload,
 				  &writer->frames);
@@ -285,7 +286,8 @@ static int encode(struct sn_epoch_writer *writer, const struct sn_epoch_flush *f
 			       "a flush of %zu counts and %zu stacks is too large",
 			       rows->count_count, rows->stack_count);
 	int result = map_all(writer, &map);
-	writer->payload.count = writer->frames.count = 0;
+	sn_epoch_empty(&writer->payload);
+	sn_epoch_empty(&writer->frames);
 	if (!result) {
 		sn_epoch_flush_put(flush, &writer->payload);
 		sn_epoch_dictionary_put(&writer->dictionary, &writer->payload);
