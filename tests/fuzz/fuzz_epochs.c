@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arbitrary bytes as an epoch of a store: read piece by piece, merged with itself, and opened by a writer that goes on with
- * it. Checksums of frames are made right first, unless the first byte says otherwise, so that what is in them is decoded. See fuzz.sh.
+ * Arbitrary bytes as an epoch of a store: read piece by piece, imported, and opened by a writer that goes on with it and
+ * merges it. Checksums of frames are made right first, unless the first byte says otherwise, so that what is in them is decoded. See fuzz.sh.
  */
 #include "format/checksum.h"
 #include "format/epoch/epoch_folder.h"
 #include "format/epoch/epoch_frame.h"
 #include "format/epoch/epoch_store.h"
 #include "format/epoch/epoch_writer.h"
+#include "import/epochs/epochs.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -103,6 +104,20 @@ static uint64_t read_all(void)
 	return sum;
 }
 
+static void import(void)
+{
+	const char *paths[] = {folder};
+	struct sn_error error = {""};
+	struct sn_import_notes notes = {0};
+	struct sn_import_request request = {
+	    .notes = &notes, .paths = paths, .path_count = 1, .jobs = 1};
+	struct sn_db_builder *builder = sn_db_builder_new();
+	int result = sn_importer_epochs.read(&request, builder, &error);
+	if (result && (!*error.text || strchr(error.text, '\n')))
+		abort();
+	sn_db_builder_free(builder);
+}
+
 /* As the current epoch: a writer goes on with it, and merges what it was. */
 static void go_on(void)
 {
@@ -149,6 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	close(at);
 	free(bytes);
 	read_all();
+	import();
 	go_on();
 	read_all();
 	return 0;

@@ -9,9 +9,11 @@
 #include "moment.h"
 #include "sonde/db.h"
 
-#include <string.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 /* What was asked for; `option` is the last one given, NULL none. */
 static struct {
@@ -61,10 +63,12 @@ bool sn_store_is(const char *path)
 
 int sn_store_refuse_range(const char *path)
 {
-	return range.option ? sn_command_fail("option '%s' is for the folder in which sonded keeps "
-					      "samples: '%s' is none",
-					      range.option, path)
-			    : 0;
+	/* why what cannot be read is not, is told by whoever opens it */
+	if (!range.option || access(path, R_OK) < 0)
+		return 0;
+	return sn_command_fail("option '%s' is for the folder in which sonded keeps samples: '%s' "
+			       "is none",
+			       range.option, path);
 }
 
 static int import(void *context, const char *output, struct sn_error *error)
@@ -79,6 +83,35 @@ static int import(void *context, const char *output, struct sn_error *error)
 	return result;
 }
 
+static double property(const struct sonde_db *db, const char *key)
+{
+	const char *text = sonde_db_property(db, key);
+	return text ? strtod(text, NULL) : 0;
+}
+
+static const char *time_text(double time_ns, char text[32])
+{
+	time_t seconds = (time_t)(time_ns / 1e9);
+	struct tm parts;
+	if (!localtime_r(&seconds, &parts) || !strftime(text, 32, "%Y-%m-%d %H:%M", &parts))
+		snprintf(text, 32, "?");
+	return text;
+}
+
+/* What was merged is taken as a whole: says so where that is noticeably more than was asked for. */
+static void tell_range(const struct sonde_db *db)
+{
+	enum { NOTICEABLE = 20 }; /* a part of it */
+	double begin = property(db, "store.begin_ns"), end = property(db, "store.end_ns");
+	double since = (double)range.wanted.since_ns, until = (double)range.wanted.until_ns;
+	double before = since > begin ? since - begin : 0, after = end > until ? end - until : 0;
+	char first[32], last[32];
+	if ((before + after) * NOTICEABLE > end - begin - before - after)
+		sn_command_warn("these are the samples from %s to %s: what sonded has merged is "
+				"taken as a whole",
+				time_text(begin, first), time_text(end, last));
+}
+
 int sn_store_open(const char *path, struct sonde_db **db)
 {
 	struct sn_error error = {""};
@@ -87,5 +120,8 @@ int sn_store_open(const char *path, struct sonde_db **db)
 	sn_progress_show(false);
 	int result = sn_command_open_hidden(import, (void *)path, db, &error);
 	sn_progress_end();
-	return result ? sn_command_fail("%s", error.text) : 0;
+	if (result)
+		return sn_command_fail("%s", error.text);
+	tell_range(*db);
+	return 0;
 }

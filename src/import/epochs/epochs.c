@@ -373,6 +373,8 @@ static void put_properties(struct importing *importing)
 		uint64_t number;
 	} numbers[] = {
 	    {"duration_ns", summary->end_ns - summary->begin_ns},
+	    {"store.begin_ns", summary->begin_ns},
+	    {"store.end_ns", summary->end_ns},
 	    {"store.flushes", summary->flushes},
 	    {"store.samples", summary->samples},
 	    {"store.lost", summary->lost},

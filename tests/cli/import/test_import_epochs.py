@@ -232,6 +232,20 @@ def test_ranges_are_of_stores(small_db, option):
     assert err == f"option '{option}' is for the folder in which sonded keeps samples: '{small_db}' is none"
 
 
+def test_merged_parts_are_whole(tmp_path, library):
+    """Ten minutes of an hour that was merged are the hour, and that is said; those of a day that are it nearly are not."""
+    store = write(tmp_path / "store", *known(library), ("seal",), ("tend", BEGIN + 1000))
+    result = run_sonde("report", store, "--view", "threads", "--since", "2026-11-30T12:05Z", TZ="UTC")
+    assert result.err == "sonde: these are the samples from 2026-11-30 12:00 to 2026-11-30 12:11: what sonded has merged is taken as a whole\n"
+    assert "200 samples" in result.out
+    assert run_sonde("report", store, "--view", "threads", "--since", "2026-11-30T12:00:10Z").err == ""
+    assert run_sonde("report", store, "--view", "threads").err == ""
+
+
+def test_what_is_not_there(tmp_path):
+    assert refused("report", tmp_path / "none", "--since", "1h") == f"cannot read '{tmp_path}/none': No such file or directory"
+
+
 def test_an_empty_store(tmp_path, library):
     store = write(tmp_path / "store", *ORIGINS, flush(0, 0))
     assert refused("report", store) == f"no samples in '{store}'"
