@@ -630,6 +630,76 @@ static void test_full_disk_while_merging(void **state)
 	epoch_sums_release(&sums);
 }
 
+/* ---- reading while it is written ---- */
+
+enum { WRITTEN = 200 };
+
+/* Each flush has 10 samples of one place; all is sealed, and merged where there are two. */
+static void write_on(void)
+{
+	struct sn_epoch_policy by = policy();
+	struct sn_epoch_writer *writer = open_writer();
+	by.hour_age_ns = by.day_age_ns = 0;
+	for (unsigned i = 0; i < WRITTEN; i++) {
+		struct sn_epoch_moment begin = epoch_moment(60 * i, 1);
+		struct sn_epoch_origin origin = {"/bin/a", "", 0, 0, 0};
+		struct sn_epoch_image image = {.kind = SN_EPOCH_FILE, .path = "/bin/a"};
+		struct sn_epoch_flush flush = {.begin_ns = begin.real_ns,
+					       .end_ns = begin.real_ns + 1,
+					       .event = "cycles",
+					       .period = 1,
+					       .samples = 10};
+		sn_epoch_writer_count(writer, sn_epoch_writer_origin(writer, &origin),
+				      sn_epoch_writer_image(writer, &image), 1, 10);
+		if (sn_epoch_writer_commit(writer, &flush, &error))
+			_exit(1);
+		if (i % 3 == 0)
+			sn_epoch_writer_seal(writer, &error);
+		tend(writer, &by, 10 * DAY);
+	}
+	sn_epoch_writer_close(writer);
+	_exit(0);
+}
+
+/* All sums that a reader sees are of whole flushes, each once, and of no fewer than before. */
+static void test_read_while_written(void **state)
+{
+	(void)state;
+	uint64_t last = 0, reads = 0;
+	int status = 0;
+	sn_epoch_writer_close(open_writer());
+	pid_t child = fork();
+	if (!child)
+		write_on();
+	for (bool has_ended = false; !has_ended; reads++) {
+		struct sn_epoch_store all;
+		has_ended = waitpid(child, &status, WNOHANG) == child;
+		if (sn_epoch_store_open(&all, store, 0, UINT64_MAX, &error)) {
+			assert_non_null(strstr(error.text, "no epochs")); /* not yet */
+			continue;
+		}
+		uint64_t flushes = 0, samples = 0, counted = 0;
+		for (size_t i = 0; i < all.count; i++) {
+			struct sn_epoch_piece piece;
+			assert_string_equal(all.epochs[i].damage, "");
+			while (sn_epoch_reader_next(all.epochs[i].reader, &piece, &error) > 0) {
+				flushes += piece.flush->flushes;
+				samples += piece.flush->samples;
+				for (size_t j = 0; j < piece.count_count; j++)
+					counted += piece.counts[j].count;
+			}
+		}
+		sn_epoch_store_close(&all);
+		assert_int_equal(samples, 10 * flushes);
+		assert_int_equal(counted, samples);
+		assert_in_range(flushes, last, WRITTEN);
+		last = flushes;
+	}
+	assert_int_equal(status, 0);
+	assert_int_equal(last, WRITTEN);
+	assert_true(reads > 10);
+}
+
 /* ---- no memory ---- */
 
 /* Opens a store of three epochs, adds a flush, merges all, reads it. */
@@ -792,6 +862,7 @@ int main(void)
 	    TEST(test_killed_in_each_call),
 	    TEST(test_full_disk),
 	    TEST(test_full_disk_while_merging),
+	    TEST(test_read_while_written),
 	    TEST(test_no_memory),
 	    TEST(test_no_memory_for_a_while),
 	    TEST(test_permissions),
