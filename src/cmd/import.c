@@ -3,6 +3,8 @@
 #include "command.h"
 
 #include "import/core/import_files.h"
+#include "import/epochs/epochs.h"
+#include "store/store.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -46,6 +48,7 @@ static bool read_options(struct arguments *arguments, struct sn_options *options
 	    {"findings", .flag = &arguments->wants_findings},
 	    {"no-structure", .flag = &arguments->request.no_structure},
 	    {"share", .flag = &arguments->request.is_shared},
+	    SN_STORE_OPTIONS,
 	    {0}};
 	bool goes_on = sn_options_read(options, table);
 	if (from >= 0)
@@ -85,6 +88,15 @@ static int check_inputs(struct arguments *arguments, struct sn_error *error)
 	return arguments->importer ? 0 : SN_ERR_FORMAT;
 }
 
+/* Only a store has a range to choose. 0, or an exit status after saying so. */
+static int choose_range(struct arguments *arguments)
+{
+	if (arguments->importer != &sn_importer_epochs)
+		return sn_store_refuse_range(arguments->request.paths[0]);
+	arguments->request.own = sn_store_wanted();
+	return 0;
+}
+
 static int import(struct arguments *arguments, struct sn_import_files *inputs,
 		  const char *const *operands, size_t operand_count)
 {
@@ -97,6 +109,9 @@ static int import(struct arguments *arguments, struct sn_import_files *inputs,
 	request->path_count = inputs->count;
 	if (code == 0)
 		code = check_inputs(arguments, &error);
+	int status = code == 0 ? choose_range(arguments) : 0;
+	if (status)
+		return status;
 	if (code == 0)
 		code = sn_import(arguments->importer, request, arguments->output, &counts, &error);
 	sn_progress_end();

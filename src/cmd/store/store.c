@@ -61,6 +61,11 @@ bool sn_store_is(const char *path)
 	return stat(path, &status) == 0 && S_ISDIR(status.st_mode) && sn_epoch_is_store(path);
 }
 
+const struct sn_epochs_wanted *sn_store_wanted(void)
+{
+	return &range.wanted;
+}
+
 int sn_store_refuse_range(const char *path)
 {
 	/* why what cannot be read is not, is told by whoever opens it */

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 
+struct sn_epochs_wanted;
 struct sn_options;
 struct sonde_db;
 
@@ -29,6 +30,8 @@ int sn_store_parse_image(void *context, const struct sn_options *options, const 
 bool sn_store_is(const char *path);
 /* A database of the range. 0, or an exit status after printing the reason. */
 int sn_store_open(const char *path, struct sonde_db **db);
+/* What is asked for, a struct sn_epochs_wanted. */
+const struct sn_epochs_wanted *sn_store_wanted(void);
 /* For what is no store: 0, or an exit status after saying that a range needs one. */
 int sn_store_refuse_range(const char *path);
 /* What `sonde info` tells of a store. Returns the exit status. */

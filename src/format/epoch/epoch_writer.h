@@ -84,8 +84,8 @@ struct sn_epoch_policy {
 };
 #define SN_EPOCH_POLICY_DEFAULT                                                                    \
 	((struct sn_epoch_policy){.epoch_ns = UINT64_C(900000000000),                              \
-				  .hour_age_ns = UINT64_C(7200000000000),                          \
-				  .day_age_ns = UINT64_C(21600000000000),                          \
+				  .hour_age_ns = UINT64_C(3600000000000),                          \
+				  .day_age_ns = UINT64_C(10800000000000),                          \
 				  .keep_ns = UINT64_C(2592000000000000),                           \
 				  .keep_bytes = UINT64_C(1) << 30,                                 \
 				  .memory_bytes = 8 << 20})

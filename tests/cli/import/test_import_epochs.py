@@ -226,6 +226,15 @@ def test_images(tmp_path, library):
         f"no samples of image 'libnone.so' in '{store}' in that time")
 
 
+def test_import_of_a_range(tmp_path, library):
+    store, output, trace = write(tmp_path / "store", *known(library)), tmp_path / "out.sdb", tmp_path / "trace.json"
+    assert run_sonde("import", store, "--since", "2026-11-30T12:05Z", "--image", "libknown.so", "-o", output).status == 0
+    assert self_times(output) == {"hot": 70, "cold": 10}
+    trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]}))
+    assert "sonded keeps samples" in refused("import", trace, "--since", "1h", "-o", tmp_path / "none.sdb")
+
+
 @pytest.mark.parametrize("option", ["--since", "--until", "--image"])
 def test_ranges_are_of_stores(small_db, option):
     err = refused("report", small_db, option, "1h")
