@@ -6,6 +6,8 @@
  */
 #include "equivalence.h"
 
+#include "outside.h"
+
 #include "base/error.h"
 #include "base/vec.h"
 
@@ -77,117 +79,25 @@ static int add_link(struct finding *finding, uint32_t a, uint32_t b)
 					 .recent_class = NONE});
 }
 
-static uint32_t side_of(const struct sn_flow_edge *edge, bool is_backward)
-{
-	return is_backward ? edge->to : edge->from;
-}
-
-/* Edges by the block that they leave, or enter: those of a block are at[first[block]] to at[first[block + 1]]. There is room for two more blocks in `first`. */
-static void sort_edges(const struct sn_flow_graph *graph, bool is_backward, uint32_t *first,
-		       uint32_t *at)
-{
-	memset(first, 0, (graph->block_count + 2) * sizeof(*first));
-	for (uint32_t edge = 0; edge < graph->edge_count; edge++)
-		if (!graph->edges[edge].is_throw)
-			first[side_of(&graph->edges[edge], is_backward) + 2]++;
-	for (uint32_t block = 0; block < graph->block_count; block++)
-		first[block + 2] += first[block + 1];
-	for (uint32_t edge = 0; edge < graph->edge_count; edge++)
-		if (!graph->edges[edge].is_throw)
-			at[first[side_of(&graph->edges[edge], is_backward) + 1]++] = edge;
-}
-
-/* Room for what is asked of all blocks. */
-struct room {
-	uint32_t *first, *at, *stack;
-	bool *seen, *is_end;
-};
-
-/* Marks all blocks that edges lead to from a block, or that lead to it. */
-static void flood(const struct finding *finding, uint32_t from, bool is_backward,
-		  const struct room *room)
-{
-	uint32_t height = 0;
-	if (room->seen[from])
-		return;
-	room->seen[from] = true;
-	room->stack[height++] = from;
-	while (height) {
-		uint32_t block = room->stack[--height];
-		for (uint32_t place = room->first[block]; place < room->first[block + 1]; place++) {
-			uint32_t next =
-			    side_of(&finding->graph->edges[room->at[place]], !is_backward);
-			if (room->seen[next])
-				continue;
-			room->seen[next] = true;
-			room->stack[height++] = next;
-		}
-	}
-}
-
-/* Where a function is entered, or left, for certain. */
-static void find_ends(const struct sn_flow_graph *graph, bool is_backward, bool *is_end)
-{
-	for (uint32_t block = 0; block < graph->block_count; block++)
-		is_end[block] = is_backward || block == graph->entry;
-	for (uint32_t edge = 0; is_backward && edge < graph->edge_count; edge++)
-		if (!graph->edges[edge].is_throw)
-			is_end[graph->edges[edge].from] = false;
-}
-
-static int link_outside(struct finding *finding, bool is_backward, uint32_t block,
-			const struct room *room)
-{
-	uint32_t outside = 2 * finding->graph->block_count;
-	flood(finding, block, is_backward, room);
-	return is_backward ? add_link(finding, end_of(block), outside)
-			   : add_link(finding, outside, begin_of(block));
-}
-
-/* Links between blocks and the world outside: what enters at the entry and where nothing else does, what leaves where nothing follows and where it never would. */
-static int add_outside(struct finding *finding, bool is_backward, const struct room *room)
-{
-	const struct sn_flow_graph *graph = finding->graph;
-	int result = 0;
-	sort_edges(graph, is_backward, room->first, room->at);
-	find_ends(graph, is_backward, room->is_end);
-	memset(room->seen, 0, graph->block_count);
-	for (uint32_t block = 0; !result && block < graph->block_count; block++)
-		if (room->is_end[block])
-			result = link_outside(finding, is_backward, block, room);
-	for (uint32_t i = 0; !result && i < graph->block_count; i++) {
-		/* what never ends is left at its last block */
-		uint32_t block = is_backward ? graph->block_count - 1 - i : i;
-		if (!room->seen[block])
-			result = link_outside(finding, is_backward, block, room);
-	}
-	return result;
-}
-
 static int add_links(struct finding *finding)
 {
 	const struct sn_flow_graph *graph = finding->graph;
-	uint32_t blocks = graph->block_count;
-	const struct room room = {.first = malloc((blocks + 2) * sizeof(uint32_t)),
-				  .at = malloc((graph->edge_count + 1) * sizeof(uint32_t)),
-				  .stack = malloc((blocks + 1) * sizeof(uint32_t)),
-				  .seen = malloc(blocks + 1),
-				  .is_end = malloc(blocks + 1)};
-	int result =
-	    room.first && room.at && room.stack && room.seen && room.is_end ? 0 : SN_ERR_MEMORY;
+	uint32_t blocks = graph->block_count, world = 2 * blocks;
+	struct sn_outside outside;
+	int result = sn_outside_find(&outside, graph);
 	for (uint32_t block = 0; !result && block < blocks; block++)
 		result = add_link(finding, begin_of(block), end_of(block));
 	for (uint32_t edge = 0; !result && edge < graph->edge_count; edge++)
 		if (!graph->edges[edge].is_throw)
 			result = add_link(finding, end_of(graph->edges[edge].from),
 					  begin_of(graph->edges[edge].to));
-	result = result ? result : add_outside(finding, false, &room);
-	result = result ? result : add_outside(finding, true, &room);
-	free(room.first);
-	free(room.at);
-	free(room.stack);
-	free(room.seen);
-	free(room.is_end);
+	for (uint32_t block = 0; !result && block < blocks; block++) {
+		if (outside.is_entered[block])
+			result = add_link(finding, world, begin_of(block));
+		if (!result && outside.is_left[block])
+			result = add_link(finding, end_of(block), world);
+	}
+	sn_outside_release(&outside);
 	return result;
 }
 
