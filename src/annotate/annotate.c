@@ -3,6 +3,7 @@
 #include "annotate.h"
 
 #include "equivalence.h"
+#include "explain.h"
 
 #include "base/intern.h"
 #include "base/sort_by.h"
@@ -34,7 +35,9 @@ struct annotating {
 	struct sn_code *code;
 	struct sn_flow flow;
 	struct sn_symbolizer *symbolizer;
-	struct sn_disassembler *disassembler;
+	struct sn_disassembler *disassembler, *assembler; /* the second one in LLVM's syntax */
+	struct sn_effect_decoder *effects;
+	struct sn_blame_footprint footprint;
 	uint32_t module; /* of the symbolizer */
 };
 
@@ -129,12 +132,15 @@ bool sn_annotate_has_image(const struct sonde_db *db, const char *image)
 static void close_image(struct annotating *annotating)
 {
 	sn_disassembler_free(annotating->disassembler);
+	sn_disassembler_free(annotating->assembler);
+	sn_effect_decoder_free(annotating->effects);
 	sn_flow_release(&annotating->flow);
 	sn_code_free(annotating->code);
 	sn_elf_file_free(annotating->symbols);
 	sn_elf_file_free(annotating->file);
 	sn_symbolizer_free(annotating->symbolizer);
-	annotating->disassembler = NULL;
+	annotating->disassembler = annotating->assembler = NULL;
+	annotating->effects = NULL;
 	annotating->code = NULL;
 	annotating->symbols = annotating->file = NULL;
 	annotating->symbolizer = NULL;
@@ -148,6 +154,15 @@ static size_t parse_hex(const char *text, uint8_t bytes[64])
 	while (text && count < 64 && sscanf(text + 2 * count, "%2x", &byte) == 1)
 		bytes[count++] = (uint8_t)byte;
 	return count;
+}
+
+static void open_decoders(struct annotating *annotating)
+{
+	uint16_t machine = annotating->file->machine;
+	annotating->disassembler = sn_disassembler_new(machine, annotating->request->syntax);
+	annotating->effects = sn_effect_decoder_new(machine);
+	if (annotating->request->syntax != SN_SYNTAX_ATT && annotating->effects)
+		annotating->assembler = sn_disassembler_new(machine, SN_SYNTAX_ATT);
 }
 
 /* The file with the build id that was measured, and its symbols: they may lie in another one. *why where it cannot be used. */
@@ -187,8 +202,7 @@ static int open_file(struct annotating *annotating, const struct sonde_db_module
 	if (!result && !annotating->code)
 		*why = "neither x86-64 nor AArch64 code";
 	if (annotating->code)
-		annotating->disassembler =
-		    sn_disassembler_new(annotating->file->machine, annotating->request->syntax);
+		open_decoders(annotating);
 	return result;
 }
 
@@ -262,29 +276,45 @@ static bool is_asked_for(const struct annotating *annotating,
 SN_SORT_BY(sort_instructions, struct sn_annotated_instruction, const void *,
 	   SN_ORDER(a->address, b->address));
 
+/* At the begin of bytes. False where there is none; its text is then NULL for lack of memory alone. */
+static bool decode_instruction(struct annotating *annotating, struct sn_bytes bytes,
+			       struct sn_annotated_instruction *one, uint64_t *next)
+{
+	struct sn_arena *texts = &annotating->annotation->texts;
+	char text[SN_INSTRUCTION_CHARS] = "";
+	struct sn_insn insn;
+	if (!annotating->code->decode(bytes.data, bytes.size, one->address, &insn))
+		return false;
+	*next = one->address + insn.length;
+	if (annotating->disassembler)
+		sn_disassemble(annotating->disassembler, bytes.data, insn.length, one->address,
+			       text);
+	one->text = sn_arena_text(texts, text);
+	one->effect.kind = SN_EFFECT_NOTHING;
+	if (!annotating->effects || !sn_effect_decode(annotating->effects, bytes.data, insn.length,
+						      one->address, &one->effect))
+		return true;
+	one->assembly = one->text;
+	if (annotating->assembler &&
+	    sn_disassemble(annotating->assembler, bytes.data, insn.length, one->address, text))
+		one->assembly = sn_arena_text(texts, text);
+	return true;
+}
+
 /* Of a block; overlapping blocks have instructions that are there already. */
 static int decode_block(struct annotating *annotating, struct sn_annotated_function *function,
 			const struct sn_flow_block *block)
 {
-	struct sn_arena *texts = &annotating->annotation->texts;
-	uint64_t address = block->start;
 	int result = 0;
-	while (!result && address < block->end) {
-		struct sn_bytes bytes = sn_code_bytes(annotating->code, address);
-		struct sn_insn insn;
-		char text[SN_INSTRUCTION_CHARS] = "";
-		if (!annotating->code->decode(bytes.data, bytes.size, address, &insn))
-			break;
-		if (annotating->disassembler)
-			sn_disassemble(annotating->disassembler, bytes.data, insn.length, address,
-				       text);
+	for (uint64_t address = block->start; !result && address < block->end;) {
 		struct sn_annotated_instruction one = {.address = address,
-						       .text = sn_arena_text(texts, text),
 						       .begins_block = address == block->start};
+		if (!decode_instruction(annotating, sn_code_bytes(annotating->code, address), &one,
+					&address))
+			break;
 		result = one.text ? sn_vec_push(&function->instructions, &function->capacity,
 						&function->count, one)
 				  : SN_ERR_MEMORY;
-		address += insn.length;
 	}
 	return result;
 }
@@ -312,6 +342,33 @@ static int take_flow(struct annotating *annotating, struct sn_annotated_function
 	return result;
 }
 
+/* The instruction that an address lies in, or begins; function->count: none. */
+static size_t find_instruction(const struct sn_annotated_function *function, uint64_t address)
+{
+	size_t low = 0, high = function->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (function->instructions[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? low - 1 : function->count;
+}
+
+/* Which instructions are a block's. */
+static void place_blocks(struct sn_annotated_function *function)
+{
+	for (uint32_t block = 0; block < function->block_count; block++) {
+		struct sn_annotated_block *own = &function->blocks[block];
+		size_t first = find_instruction(function, own->start), end = first;
+		while (end < function->count && function->instructions[end].address < own->end)
+			end++;
+		own->first = (uint32_t)first;
+		own->count = (uint32_t)(end - first);
+	}
+}
+
 static int decode(struct annotating *annotating, struct sn_annotated_function *function,
 		  uint32_t number)
 {
@@ -330,21 +387,8 @@ static int decode(struct annotating *annotating, struct sn_annotated_function *f
 			function->instructions[kept++] = *one;
 	}
 	function->count = kept;
+	place_blocks(function);
 	return result;
-}
-
-/* The instruction that an address lies in, or begins; function->count: none. */
-static size_t find_instruction(const struct sn_annotated_function *function, uint64_t address)
-{
-	size_t low = 0, high = function->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (function->instructions[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? low - 1 : function->count;
 }
 
 static int find_lines(struct annotating *annotating, struct sn_annotated_function *function)
@@ -431,6 +475,18 @@ static int add_function(struct annotating *annotating, const struct share *share
 	return result;
 }
 
+/* Lines and pages of the image that samples are in. */
+static void add_footprint(struct annotating *annotating, const struct place *places, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		bool is_first = i == 0;
+		annotating->footprint.lines +=
+		    is_first || places[i].offset / 64 != places[i - 1].offset / 64;
+		annotating->footprint.pages +=
+		    is_first || places[i].offset / 4096 != places[i - 1].offset / 4096;
+	}
+}
+
 static int annotate_image(struct annotating *annotating, const struct place *places, size_t count)
 {
 	const struct sonde_db *db = annotating->request->db;
@@ -444,6 +500,7 @@ static int annotate_image(struct annotating *annotating, const struct place *pla
 	if (!fits(annotating->request->image, annotating->path))
 		return 0;
 	annotating->annotation->has_image = true;
+	add_footprint(annotating, places, count);
 	int result = open_file(annotating, module, &why);
 	for (size_t i = 0; i < count; i++)
 		value += places[i].value;
@@ -497,8 +554,10 @@ int sn_annotate(struct sn_annotation *annotation, const struct sn_annotate_reque
 				break;
 		result = annotate_image(&annotating, annotating.places + first, end - first);
 	}
-	if (!result)
+	if (!result) {
 		cut(annotation, request->limit);
+		result = sn_explain(annotation, &annotating.footprint, request->no_mca);
+	}
 	close_image(&annotating);
 	free(annotating.places);
 	return sn_fail_code(error, result);

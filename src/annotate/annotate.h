@@ -7,6 +7,10 @@
  */
 #pragma once
 
+#include "culprit.h"
+#include "frequency.h"
+#include "issue.h"
+
 #include "base/arena.h"
 #include "base/error.h"
 #include "binary/disassemble.h"
@@ -24,6 +28,7 @@ struct sn_annotate_request {
 	uint32_t limit;	      /* functions, the most expensive ones; 0: all that have values */
 	enum sn_syntax syntax;
 	const char *debug_path; /* as in struct sn_symbolizer_options */
+	bool no_mca;		/* does not ask llvm-mca */
 };
 
 struct sn_annotated_instruction {
@@ -34,18 +39,30 @@ struct sn_annotated_instruction {
 	const char *inlined; /* the function that this line is of; NULL: that of the listing */
 	bool begins_block;   /* control may come from elsewhere, or the one before goes elsewhere */
 	double value, samples;
+	struct sn_effect effect;
+	struct sn_issue issue; /* zeroes where nothing is known of its block */
+	const char *assembly;  /* its text as LLVM reads it; NULL unknown */
+	struct sn_blame blame; /* cycles, stalls and their culprits */
+	double frequency;      /* executions; see struct sn_annotation */
+	uint8_t confidence;    /* enum sn_confidence */
 };
 
 /* Blocks and edges of one class run equally often (equivalence.h); classes count from 0 in each function. */
 struct sn_annotated_block {
 	uint64_t start, end; /* addresses; end is one past the last byte */
 	uint32_t class;
+	uint32_t first, count; /* its instructions */
 	double value, samples;
+	double frequency;
+	uint8_t confidence;
+	struct sn_issue_block issue;
 };
 
 struct sn_annotated_edge {
 	uint32_t from, to; /* blocks of the function */
 	uint32_t class;	   /* SN_EQUIVALENCE_NONE: it is taken by exceptions alone */
+	double frequency;
+	uint8_t confidence;
 };
 
 struct sn_annotated_function {
@@ -55,6 +72,8 @@ struct sn_annotated_function {
 	uint32_t line;
 	uint64_t start;
 	double value, samples;
+	double parts[SN_CAUSE_COUNT],
+	    rest; /* of its samples, by what they are spent on; unexplained */
 	struct sn_annotated_instruction *instructions; /* by address */
 	size_t count, capacity;
 	struct sn_annotated_block *blocks; /* by address; they may overlap */
@@ -75,11 +94,12 @@ struct sn_annotation {
 	size_t function_count, function_capacity;
 	struct sn_annotate_gap *gaps; /* the largest first */
 	size_t gap_count, gap_capacity;
-	double value;	  /* of the metric in all of the database */
-	double not_shown; /* of functions that fit but are beyond the limit */
-	size_t left_out;  /* their number */
-	bool has_image;	  /* one that fits has values, */
-	bool is_read;	  /* and its file could be read */
+	double value;	    /* of the metric in all of the database */
+	double not_shown;   /* of functions that fit but are beyond the limit */
+	size_t left_out;    /* their number */
+	const char *no_mca; /* why cycles are not llvm-mca's; NULL: they are */
+	bool has_image;	    /* one that fits has values, */
+	bool is_read;	    /* and its file could be read */
 };
 
 /* 0 or a negative enum sn_err; release it in either case. Where nothing fits it is 0, too, and has_image, is_read and the gaps say why. */

@@ -28,6 +28,58 @@ static void put_functions(const struct sn_annotation *annotation, struct sn_json
 	sn_json_end(json, ']');
 }
 
+/* Executions such that these times the cycles are the value. */
+static double frequency_of(const struct sn_annotated_function *function, double frequency)
+{
+	return function->samples > 0 ? frequency * function->value / function->samples : 0;
+}
+
+static void put_frequency(const struct sn_annotated_function *function, double frequency,
+			  unsigned confidence, struct sn_json *json)
+{
+	static const char *const words[] = {"low", "medium", "high"};
+	sn_json_put_number(json, "frequency", frequency_of(function, frequency));
+	sn_json_put_text(json, "frequency_confidence", words[confidence]);
+}
+
+static void put_blame(const struct sn_blame *blame, struct sn_json *json)
+{
+	sn_json_put_known(json, "cpi", blame->cycles);
+	sn_json_put_number(json, "stall_cycles", blame->stall);
+	sn_json_open(json, "culprits", '[');
+	for (uint32_t i = 0; i < blame->culprit_count; i++) {
+		const struct sn_culprit *one = &blame->culprits[i];
+		sn_json_begin(json, '{');
+		sn_json_put_text(json, "cause", sn_cause_text(one->cause));
+		sn_json_numbers(json, {"min_share", (double)one->min_share},
+				{"max_share", (double)one->max_share});
+		sn_json_end(json, '}');
+	}
+	sn_json_end(json, ']');
+}
+
+/* Parts of the samples of all that is listed. */
+static void put_summary(const struct sn_annotation *annotation, struct sn_json *json)
+{
+	double parts[SN_CAUSE_COUNT] = {0}, rest = 0, all = 0;
+	for (size_t i = 0; i < annotation->function_count; i++) {
+		const struct sn_annotated_function *function = &annotation->functions[i];
+		for (int cause = 0; cause < SN_CAUSE_COUNT; cause++) {
+			parts[cause] += function->parts[cause];
+			all += function->parts[cause];
+		}
+		rest += function->rest;
+	}
+	all += rest;
+	sn_json_open(json, "summary", '{');
+	for (int cause = 0; all > 0 && cause < SN_CAUSE_COUNT; cause++)
+		if (parts[cause] > 0)
+			sn_json_put_number(json, sn_cause_text((enum sn_cause)cause),
+					   parts[cause] / all);
+	sn_json_end(json, '}');
+	sn_json_put_number(json, "unexplained", all > 0 ? rest / all : 0);
+}
+
 static void put_instructions(const struct sn_annotation *annotation, struct sn_json *json)
 {
 	sn_json_open(json, "instructions", '[');
@@ -47,6 +99,8 @@ static void put_instructions(const struct sn_annotation *annotation, struct sn_j
 			sn_json_numbers(json, {"samples", one->samples}, {"value", one->value},
 					{"function", (double)f});
 			sn_json_put_bool(json, "begins_block", one->begins_block);
+			put_frequency(function, one->frequency, one->confidence, json);
+			put_blame(&one->blame, json);
 			sn_json_end(json, '}');
 		}
 	}
@@ -66,7 +120,11 @@ static void put_flow(const struct sn_annotation *annotation, struct sn_json *jso
 			put_address(json, "start", one->start);
 			put_address(json, "end", one->end);
 			sn_json_numbers(json, {"class", one->class}, {"samples", one->samples},
-					{"value", one->value}, {"function", (double)f});
+					{"value", one->value}, {"function", (double)f},
+					{"micro_operations", (double)one->issue.parts},
+					{"cycles_repeated", (double)one->issue.loop},
+					{"cycles_of_units", (double)one->issue.resource});
+			put_frequency(function, one->frequency, one->confidence, json);
 			sn_json_end(json, '}');
 		}
 	}
@@ -80,6 +138,7 @@ static void put_flow(const struct sn_annotation *annotation, struct sn_json *jso
 			sn_json_numbers(json, {"from", (double)first + one->from},
 					{"to", (double)first + one->to});
 			sn_json_put_id(json, "class", one->class);
+			put_frequency(function, one->frequency, one->confidence, json);
 			sn_json_end(json, '}');
 		}
 		first += function->block_count;
@@ -99,6 +158,8 @@ void sn_annotate_json(const struct sn_annotation *annotation, const struct sn_an
 	put_functions(annotation, &json);
 	put_instructions(annotation, &json);
 	put_flow(annotation, &json);
+	put_summary(annotation, &json);
+	sn_json_put_text(&json, "no_model", annotation->no_mca);
 	sn_json_open(&json, "not_shown", '[');
 	for (size_t i = 0; i < annotation->gap_count; i++) {
 		sn_json_begin(&json, '{');

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See blame.h. Each sample is a pair: the instruction that it is at, and the one that was waited for. Each pair is judged by itself, and the suspicions are summed by the latter. */
+#include "blame.h"
+
+#include "annotate.h"
+#include "scene.h"
+
+#include "base/error.h"
+#include "base/sort_by.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	LINE = 64,
+	PAGE = 4096,
+	SMALL_CODE = 256, /* lines, half of a usual instruction cache: they are all in it */
+	LARGE_CODE = 1024,
+	SMALL_PAGES = 64,
+	MISPREDICT_CYCLES = 25, /* at most, for one */
+};
+
+/* How much a cause is suspected: 0 is ruled out, 1 is enough to explain all. */
+struct suspicion {
+	double weights[SN_CAUSE_COUNT];
+};
+
+struct blaming {
+	struct sn_annotated_function *function;
+	const struct sn_blame_footprint *footprint;
+	struct sn_arena *arena;
+	struct sn_scene scene;
+	struct suspicion *suspicions; /* of each instruction, times samples */
+	double *bias; /* of each block the largest part of its edges; 1 without a choice */
+};
+
+static const char *const texts[] = {
+#define SN_CAUSE(NAME, text) [SN_CAUSE_##NAME] = text,
+#include "causes.def"
+#undef SN_CAUSE
+};
+
+const char *sn_cause_text(enum sn_cause cause)
+{
+	return texts[cause];
+}
+
+/* ---- the tests ---- */
+
+static const struct sn_effect *effect_at(const struct blaming *blaming, size_t instruction)
+{
+	return &blaming->function->instructions[instruction].effect;
+}
+
+static void suspect(struct suspicion *suspicion, enum sn_cause cause, double weight)
+{
+	suspicion->weights[cause] = fmax(suspicion->weights[cause], weight);
+}
+
+/* The memory that it reads: the data cache and the TLB. The program alone does not tell the two apart, unless addresses go from page to page. */
+static void suspect_memory(const struct blaming *blaming, size_t instruction, double weight,
+			   struct suspicion *suspicion)
+{
+	const struct sn_effect *effect = effect_at(blaming, instruction);
+	struct sn_scene_source source = sn_scene_source_of(&blaming->scene, instruction);
+	bool is_string = effect->kind == SN_EFFECT_STRING;
+	if (effect->is_stack || (source.is_steady && !is_string))
+		weight *= 0.15;
+	else if (source.is_chase || source.is_loaded)
+		weight *= 2;
+	if (effect->kind == SN_EFFECT_INDIRECT || effect->kind == SN_EFFECT_CALL)
+		weight *= 0.2;
+	suspect(suspicion, SN_CAUSE_DATA_CACHE, source.is_paged ? weight / 2 : weight);
+	suspect(suspicion, SN_CAUSE_DATA_TLB, source.is_paged ? weight * 2 : weight * 0.4);
+}
+
+static void suspect_store(const struct blaming *blaming, size_t instruction,
+			  struct suspicion *suspicion)
+{
+	const struct sn_effect *effect = effect_at(blaming, instruction);
+	const struct sn_scene_loop *loop = sn_scene_loop_at(&blaming->scene, instruction);
+	double weight = 0.1;
+	if (!effect->stores || effect->is_atomic)
+		return;
+	if (loop && !effect->is_stack && loop->stores * 8 >= loop->count)
+		weight = loop->stores >= loop->loads ? 1.5 : 0.5;
+	if (effect->kind == SN_EFFECT_STRING)
+		weight = 1;
+	suspect(suspicion, SN_CAUSE_STORE_BUFFER, weight);
+	if (sn_scene_source_of(&blaming->scene, instruction).is_paged)
+		suspect(suspicion, SN_CAUSE_DATA_TLB, 2 * weight);
+}
+
+static void suspect_synchronization(const struct blaming *blaming, size_t waited, size_t at,
+				    struct suspicion *suspicion)
+{
+	const struct sn_effect *effect = effect_at(blaming, waited), *next = effect_at(blaming, at);
+	const struct sn_scene_loop *loop = sn_scene_loop_at(&blaming->scene, waited);
+	if (effect->is_atomic || effect->kind == SN_EFFECT_FENCE || effect->kind == SN_EFFECT_WAIT)
+		suspect(suspicion, SN_CAUSE_SYNCHRONIZATION, 4);
+	else if (next->is_atomic || next->kind == SN_EFFECT_FENCE)
+		suspect(suspicion, SN_CAUSE_SYNCHRONIZATION, 1);
+	else if (loop && loop->has_wait)
+		suspect(suspicion, SN_CAUSE_SYNCHRONIZATION, 3);
+	else if (loop && loop->has_atomic && effect->loads && !effect->is_stack)
+		suspect(suspicion, SN_CAUSE_SYNCHRONIZATION, 1);
+}
+
+/* A value that another instruction makes, which has not retired long before. */
+static void suspect_operands(const struct blaming *blaming, size_t instruction,
+			     struct suspicion *suspicion)
+{
+	const struct sn_effect *effect = effect_at(blaming, instruction);
+	size_t maker = sn_scene_maker(&blaming->scene, instruction, effect->reads);
+	if (effect->kind == SN_EFFECT_LONG)
+		suspect(suspicion, SN_CAUSE_LONG, 3);
+	if (maker == SIZE_MAX || maker == instruction)
+		return;
+	const struct sn_effect *made = effect_at(blaming, maker);
+	if (made->kind == SN_EFFECT_LONG)
+		suspect(suspicion, SN_CAUSE_LONG, 1);
+	else if (made->loads && !made->is_stack)
+		suspect_memory(blaming, maker, 0.4, suspicion);
+	else if (made->latency >= 3)
+		suspect(suspicion, SN_CAUSE_OPERAND, 0.4);
+	else
+		suspect(suspicion, SN_CAUSE_OPERAND, 0.1);
+}
+
+/* Only where control may go two ways. A branch that nearly always goes one way is seldom foreseen wrongly. */
+static void suspect_branch(const struct blaming *blaming, size_t instruction,
+			   struct suspicion *suspicion)
+{
+	const struct sn_effect *effect = effect_at(blaming, instruction);
+	uint32_t block = blaming->scene.block_of[instruction];
+	double bias = block == SN_FLOW_NONE ? 1 : blaming->bias[block];
+	if (effect->kind == SN_EFFECT_BRANCH)
+		suspect(suspicion, SN_CAUSE_MISPREDICT, fmax(0.05, 6 * bias * (1 - bias)));
+	else if (effect->kind == SN_EFFECT_INDIRECT)
+		suspect(suspicion, SN_CAUSE_MISPREDICT, 1.5);
+	else if (effect->kind == SN_EFFECT_RETURN || effect->kind == SN_EFFECT_CALL)
+		suspect(suspicion, SN_CAUSE_MISPREDICT, 0.2);
+}
+
+/* Code is fetched by lines: what is on the same line as the instruction before it, and was not jumped to, is there already. */
+static void suspect_fetch(const struct blaming *blaming, size_t waited, size_t at,
+			  struct suspicion *suspicion)
+{
+	const struct sn_blame_footprint *footprint = blaming->footprint;
+	uint64_t before = blaming->function->instructions[waited].address,
+		 now = blaming->function->instructions[at].address;
+	bool is_behind = at == waited + 1;
+	double size = log2(fmax((double)footprint->lines, 1) / SMALL_CODE) / 2;
+	size = fmin(fmax(size, 0.02), 1);
+	if (!is_behind || before / LINE != now / LINE) {
+		suspect(suspicion, SN_CAUSE_INSTRUCTION_CACHE, 1.2 * size);
+		if (!is_behind || before / PAGE != now / PAGE)
+			suspect(suspicion, SN_CAUSE_INSTRUCTION_TLB,
+				footprint->pages > SMALL_PAGES ? 0.4 * size : 0.01);
+	}
+	suspect(suspicion, SN_CAUSE_FRONT_END, is_behind ? 0.05 + 0.2 * size : 0.2 + 0.2 * size);
+}
+
+/* Samples at `at` for which `waited` was waited for. */
+static void judge(struct blaming *blaming, size_t waited, size_t at, double samples)
+{
+	struct suspicion found = {{0}};
+	const struct sn_effect *effect = effect_at(blaming, waited);
+	if (effect->loads)
+		suspect_memory(blaming, waited, 1, &found);
+	suspect_store(blaming, waited, &found);
+	if (at != waited)
+		suspect_store(blaming, at, &found);
+	suspect_synchronization(blaming, waited, at, &found);
+	suspect_operands(blaming, waited, &found);
+	suspect_branch(blaming, waited, &found);
+	suspect_fetch(blaming, waited, at, &found);
+	for (int cause = 0; cause < SN_CAUSE_COUNT; cause++)
+		blaming->suspicions[waited].weights[cause] += samples * found.weights[cause];
+	blaming->function->instructions[waited].blame.waits += samples;
+}
+
+/* ---- from where samples are to what was waited for ---- */
+
+/* To the last instructions of the blocks before it; to itself where nothing is before it. */
+static void share_out(struct blaming *blaming, uint32_t block)
+{
+	const struct sn_annotated_function *function = blaming->function;
+	const struct sn_annotated_block *own = &function->blocks[block];
+	double samples = function->instructions[own->first].samples, flow = 0;
+	if (!(samples > 0))
+		return;
+	for (uint32_t edge = 0; edge < function->edge_count; edge++)
+		if (function->edges[edge].to == block &&
+		    function->blocks[function->edges[edge].from].count)
+			flow += function->edges[edge].frequency;
+	double known = own->frequency > 0 ? fmin(flow / own->frequency, 1) : flow > 0;
+	if (!(flow > 0) || known < 0.01)
+		known = 0;
+	if (known < 1)
+		judge(blaming, own->first, own->first, samples * (1 - known));
+	for (uint32_t edge = 0; known > 0 && edge < function->edge_count; edge++) {
+		const struct sn_annotated_block *from =
+		    &function->blocks[function->edges[edge].from];
+		if (function->edges[edge].to == block && from->count)
+			judge(blaming, from->first + from->count - 1, own->first,
+			      samples * known * function->edges[edge].frequency / flow);
+	}
+}
+
+static void shift(struct blaming *blaming)
+{
+	const struct sn_annotated_function *function = blaming->function;
+	for (size_t i = 0; i < function->count; i++) {
+		uint32_t block = blaming->scene.block_of[i];
+		if (block == SN_FLOW_NONE)
+			judge(blaming, i, i, function->instructions[i].samples);
+		else if (i == function->blocks[block].first)
+			share_out(blaming, block);
+		else if (function->instructions[i].samples > 0)
+			judge(blaming, i - 1, i, function->instructions[i].samples);
+	}
+}
+
+/* ---- parts of the time ---- */
+
+SN_SORT_BY(sort_culprits, struct sn_culprit, const void *,
+	   SN_ORDER(b->share, a->share) ?: SN_ORDER(b->max_share, a->max_share)
+	       ?: SN_ORDER(a->cause, b->cause));
+
+/* What the issue model explains of an execution's cycles: to execute, to wait for operands, for a unit. */
+static void explain(struct sn_annotated_instruction *one, double *operands, double *port)
+{
+	struct sn_blame *blame = &one->blame;
+	blame->cycles = one->frequency > 0 ? blame->waits / one->frequency : NAN;
+	if (!(blame->waits > 0) || !isfinite(blame->cycles)) {
+		blame->execution = 1;
+		return;
+	}
+	double least = fmin((double)one->issue.least, blame->cycles);
+	double part = least / blame->cycles;
+	double all = fmax((double)one->issue.least, 1e-9);
+	blame->stall = blame->cycles - least;
+	*operands = part * (double)one->issue.dependency / all;
+	*port = part * (double)one->issue.port / all;
+	blame->execution = (float)(part - *operands - *port);
+}
+
+/* The largest part that wrong predictions can be: each of those of the rarer way costs so much, twice as many if both ways are foreseen wrongly. */
+static double most_mispredicted(const struct blaming *blaming, size_t instruction)
+{
+	const struct sn_annotated_instruction *one = &blaming->function->instructions[instruction];
+	uint32_t block = blaming->scene.block_of[instruction];
+	if (one->effect.kind != SN_EFFECT_BRANCH || block == SN_FLOW_NONE ||
+	    !(one->blame.cycles > 0))
+		return 1;
+	return fmin(1, fmax(0.02, 2 * (1 - blaming->bias[block])) * MISPREDICT_CYCLES /
+			   one->blame.cycles);
+}
+
+static double at_most(const struct blaming *blaming, size_t instruction, enum sn_cause cause)
+{
+	return cause == SN_CAUSE_MISPREDICT ? most_mispredicted(blaming, instruction) : 1;
+}
+
+/* Whether nothing else is suspected of more than a trace. */
+static bool is_alone(const struct suspicion *suspicion, int cause, double samples)
+{
+	for (int other = 0; other < SN_CAUSE_COUNT; other++)
+		if (other != cause && suspicion->weights[other] > 0.11 * samples)
+			return false;
+	return suspicion->weights[cause] >= samples;
+}
+
+static int find_culprits(struct blaming *blaming, size_t instruction)
+{
+	struct sn_annotated_instruction *one = &blaming->function->instructions[instruction];
+	struct suspicion *suspicion = &blaming->suspicions[instruction];
+	struct sn_culprit found[SN_CAUSE_COUNT];
+	double fixed[SN_CAUSE_COUNT] = {0}, sum = 0, told = 0;
+	uint32_t count = 0;
+	explain(one, &fixed[SN_CAUSE_OPERAND], &fixed[SN_CAUSE_PORT]);
+	if (!(one->blame.waits > 0))
+		return 0;
+	double left = fmax(0, 1 - (double)one->blame.execution - fixed[SN_CAUSE_OPERAND] -
+				  fixed[SN_CAUSE_PORT]);
+	for (int cause = 0; cause < SN_CAUSE_COUNT; cause++)
+		sum += suspicion->weights[cause];
+	sum = fmax(sum, one->blame.waits);
+	suspicion->weights[SN_CAUSE_INTERRUPT] = 1e-9;
+	for (int cause = SN_CAUSE_EXECUTION + 1; cause < SN_CAUSE_COUNT; cause++) {
+		if (!(suspicion->weights[cause] > 0) && !(fixed[cause] > 0))
+			continue;
+		double most = cause == SN_CAUSE_INTERRUPT ? fmin(1, 1 / one->blame.waits)
+							  : at_most(blaming, instruction, cause);
+		double likely = fmin(left * suspicion->weights[cause] / sum, left * most);
+		bool is_proved = is_alone(suspicion, cause, one->blame.waits);
+		told += likely + fixed[cause];
+		found[count++] = (struct sn_culprit){
+		    .cause = (uint8_t)cause,
+		    .min_share = (float)(fixed[cause] + (is_proved ? likely : 0)),
+		    .max_share =
+			(float)(fixed[cause] + (suspicion->weights[cause] > 0 ? left * most : 0)),
+		    .share = (float)(fixed[cause] + likely)};
+	}
+	one->blame.rest = (float)fmax(0, 1 - (double)one->blame.execution - told);
+	sort_culprits(found, count, NULL);
+	struct sn_culprit *kept = sn_arena_array(blaming->arena, struct sn_culprit, count);
+	if (!kept)
+		return SN_ERR_MEMORY;
+	memcpy(kept, found, count * sizeof(*kept));
+	one->blame.culprits = kept;
+	one->blame.culprit_count = count;
+	return 0;
+}
+
+static void find_bias(struct blaming *blaming)
+{
+	const struct sn_annotated_function *function = blaming->function;
+	for (uint32_t block = 0; block < function->block_count; block++)
+		blaming->bias[block] = 0;
+	for (uint32_t edge = 0; edge < function->edge_count; edge++) {
+		uint32_t from = function->edges[edge].from;
+		double flow = function->blocks[from].frequency;
+		double part = flow > 0 ? fmin(1, function->edges[edge].frequency / flow) : 1;
+		blaming->bias[from] = fmax(blaming->bias[from], part);
+	}
+}
+
+/* What the samples of the function are spent on. */
+static void add_up(struct sn_annotated_function *function)
+{
+	for (size_t i = 0; i < function->count; i++) {
+		const struct sn_blame *blame = &function->instructions[i].blame;
+		function->parts[SN_CAUSE_EXECUTION] += blame->waits * (double)blame->execution;
+		function->rest += blame->waits * (double)blame->rest;
+		for (uint32_t culprit = 0; culprit < blame->culprit_count; culprit++)
+			function->parts[blame->culprits[culprit].cause] +=
+			    blame->waits * (double)blame->culprits[culprit].share;
+	}
+}
+
+int sn_blame_function(struct sn_annotated_function *function,
+		      const struct sn_blame_footprint *footprint, struct sn_arena *arena)
+{
+	struct blaming blaming = {.function = function,
+				  .footprint = footprint,
+				  .arena = arena,
+				  .suspicions =
+				      calloc(function->count + 1, sizeof(struct suspicion)),
+				  .bias = malloc((function->block_count + 1) * sizeof(double))};
+	int result = sn_scene_find(&blaming.scene, function);
+	if (!blaming.suspicions || !blaming.bias)
+		result = SN_ERR_MEMORY;
+	if (!result) {
+		find_bias(&blaming);
+		shift(&blaming);
+	}
+	for (size_t i = 0; !result && i < function->count; i++)
+		result = find_culprits(&blaming, i);
+	add_up(function);
+	sn_scene_release(&blaming.scene);
+	free(blaming.suspicions);
+	free(blaming.bias);
+	return result;
+}
