@@ -3,14 +3,16 @@
 """How often the blocks of real programs ran, as samples tell it, beside callgrind's exact counts.
 
 Each program is run with its input under `sonde run` until there are enough samples, and once under callgrind, which counts each instruction. A way to estimate gives each basic block a frequency;
-one factor for the whole program is free (the least absolute error by samples). Told is the part of the samples that lie in blocks whose estimate is within 5, 10 and 15 % of the count: the measure of
-Anderson et al., "Continuous profiling: where have all the cycles gone?", TOCS 15 (1997), figure 8.
+one factor for the whole program is free (the one that puts most of the samples within 10 %). Told is the part of the samples that lie in blocks whose estimate is within 5, 10 and 15 % of the count: the
+measure of Anderson et al., "Continuous profiling: where have all the cycles gone?", TOCS 15 (1997), figure 8; and, as there, the part of the executions of edges whose estimate is within 10 %, with the same factor.
+"annotate" is what `sonde annotate` says.
 
 Half of the programs are put aside: nobody looks at them while estimators are written (--held-out runs them).
 
 Usage: frequency.py [--held-out] [--only NAME] [--rate HZ] [--runs N] [--sonde FILE]   Prints a table in Markdown.
 """
 import argparse
+import bisect
 import collections
 import json
 import os
@@ -61,49 +63,98 @@ def image_of(name: str, program: str) -> str:
     return os.path.realpath(next((file for file in linked if name in LIBRARIES and LIBRARIES[name] in file), binary))
 
 
-def counted(command: list[str], image: str, folder: pathlib.Path) -> dict[int, int]:
-    """Executions of each instruction of the image, by callgrind."""
+Counts = tuple[dict[int, int], dict[tuple[int, int], int]]
+
+
+def counted(command: list[str], image: str, folder: pathlib.Path) -> Counts:
+    """Executions of each instruction of the image, and of each jump from one to another, by callgrind."""
     out = folder / "callgrind.out"
-    subprocess.run(["valgrind", "--tool=callgrind", "--dump-instr=yes", "--compress-strings=no", "--compress-pos=no", "--trace-children=yes", f"--callgrind-out-file={out}.%p", *command],
-                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(["valgrind", "--tool=callgrind", "--dump-instr=yes", "--collect-jumps=yes", "--compress-strings=no", "--compress-pos=no", "--trace-children=yes",
+                    f"--callgrind-out-file={out}.%p", *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     counts: collections.Counter[int] = collections.Counter()
+    jumps: collections.Counter[tuple[int, int]] = collections.Counter()
     for file in folder.glob("callgrind.out.*"):
         is_ours = is_call = False
+        jump = None
         for line in file.open():
             if line.startswith("ob="):
                 is_ours = os.path.realpath(line[3:].strip()) == image
             elif line.startswith("calls="):
                 is_call = True  # the line behind it is the callees' cost
+            elif line.startswith(("jump=", "jcnd=")):
+                count, target = line[5:].split()[:2]
+                jump = int(target, 16), int(count.split("/")[0])  # the line behind it is where it is from
             elif line.startswith("0x"):
-                if is_ours and not is_call:
-                    address, _, count = line.split()
-                    counts[int(address, 16)] += int(count)
-                is_call = False
+                words = line.split()
+                if is_ours and jump:
+                    jumps[int(words[0], 16), jump[0]] += jump[1]
+                elif is_ours and not is_call:
+                    counts[int(words[0], 16)] += int(words[2])
+                is_call, jump = False, None
         file.unlink()
-    return counts
+    return counts, jumps
 
 
-def sampled(command: list[str], name: str, options, folder: pathlib.Path) -> list[list[dict]]:
-    """The blocks of all functions with samples, each with its instructions; of these, `class` is one number for the program."""
-    instructions: dict[int, dict] = {}
-    starts: dict[int, tuple[str, int]] = {}
+class Sampled:
+    """All functions of an image with samples: blocks, each with its instructions, and edges between them."""
+
+    def __init__(self) -> None:
+        self.instructions: dict[int, dict] = {}
+        self.blocks: dict[int, dict] = {}
+        self.edges: dict[tuple[int, int], dict] = {}
+
+    def add(self, found: dict) -> None:
+        """A database's; samples and frequencies of several add up."""
+        for one in found["instructions"]:
+            kept = self.instructions.setdefault(int(one["address"], 16), {**one, "samples": 0})
+            kept["samples"] += one["samples"]
+        for block in found["blocks"]:
+            kept = self.blocks.setdefault(int(block["start"], 16), {**block, "frequency": 0, "class": (found["functions"][block["function"]]["address"], block["class"])})
+            kept["frequency"] += block["frequency"]
+        for edge in found["edges"]:
+            ends = tuple(int(found["blocks"][edge[end]]["start"], 16) for end in ("from", "to"))
+            self.edges.setdefault(ends, {**edge, "frequency": 0})["frequency"] += edge["frequency"]
+
+    def cut(self) -> list[list[dict]]:
+        blocks: list[list[dict]] = []
+        for address in sorted(self.instructions):
+            if address in self.blocks or not blocks:
+                blocks.append([])
+            start = blocks[-1][0] if blocks[-1] else {"class": self.blocks.get(address, {}).get("class"), "frequency": self.blocks.get(address, {}).get("frequency", 0)}
+            blocks[-1].append({**self.instructions[address], "class": start["class"], "frequency": start["frequency"]})
+        return blocks
+
+
+def sampled(command: list[str], name: str, options, folder: pathlib.Path) -> Sampled:
+    result = Sampled()
     for run in range(options.runs):
         database = folder / f"{run}.sdb"
         subprocess.run([options.sonde, "run", "-q", "-F", str(options.rate), "-o", database, "--", *command], check=True, stdout=subprocess.DEVNULL)
         done = subprocess.run([options.sonde, "annotate", database, name, "--limit", "0", "--format", "json"], stdout=subprocess.PIPE, text=True, check=True)
-        found = json.loads(done.stdout)
-        for one in found["instructions"]:
-            kept = instructions.setdefault(int(one["address"], 16), {**one, "samples": 0})
-            kept["samples"] += one["samples"]
-        for block in found["blocks"]:
-            starts[int(block["start"], 16)] = found["functions"][block["function"]]["address"], block["class"]
+        result.add(json.loads(done.stdout))
         database.unlink()
-    blocks: list[list[dict]] = []
-    for address in sorted(instructions):
-        if address in starts or not blocks:
-            blocks.append([])
-        blocks[-1].append({**instructions[address], "class": starts.get(address)})
-    return blocks
+    return result
+
+
+def true_edges(found: Sampled, counts: Counts) -> dict[tuple[int, int], int]:
+    """Executions of each edge: of its jump, or of the block's end without those that jump from there."""
+    executions, jumps = counts
+    leaving: collections.Counter[int] = collections.Counter()
+    for (start, _), count in jumps.items():
+        leaving[start] += count
+    last, result = {}, {}
+    addresses = sorted(found.instructions)
+    for start, block in found.blocks.items():
+        last[start] = addresses[bisect.bisect_left(addresses, int(block["end"], 16)) - 1]
+    for start, to in found.edges:
+        at = last[start]
+        if (at, to) in jumps:
+            result[start, to] = jumps[at, to]
+        elif int(found.blocks[start]["end"], 16) == to:
+            result[start, to] = max(executions.get(at, 0) - leaving[at], 0)
+        else:
+            result[start, to] = 0
+    return result
 
 
 # ---- ways to estimate: of each block, up to one factor for all ----
@@ -127,17 +178,39 @@ def by_class(blocks: list[list[dict]]) -> list[float]:
     return [samples[block[0]["class"]] / sizes[block[0]["class"]] for block in blocks]
 
 
-ESTIMATORS = {"uniform": uniform, "shifted": shifted, "classes": by_class}
+def annotated(blocks: list[list[dict]]) -> list[float]:
+    """What `sonde annotate` says."""
+    return [block[0]["frequency"] for block in blocks]
 
 
-def judge(estimates: list[float], counts: list[int], weights: list[float]) -> list[float]:
-    """The parts of the weights within 5, 10 and 15 %, with the factor that puts most of them within 10 %."""
+ESTIMATORS = {"uniform": uniform, "shifted": shifted, "classes": by_class, "annotate": annotated}
+
+
+def judge(estimates: list[float], counts: list[int], weights: list[float]) -> tuple[float, list[float]]:
+    """The factor that puts most of the weights within 10 %, and the parts of them within 5, 10 and 15 % with it."""
     pairs = [(estimate, count, weight) for estimate, count, weight in zip(estimates, counts, weights) if estimate > 0 and count > 0]
-    total = sum(weights)
-    within = lambda factor, part: sum(weight for estimate, count, weight in pairs if abs(estimate * factor / count - 1) <= part) / total
-    factors = [count / estimate for estimate, count, _ in pairs]
-    best = max(factors, key=lambda factor: within(factor, 0.1))
-    return [within(best, part) for part in (0.05, 0.1, 0.15)]
+    best = max((count / estimate for estimate, count, _ in pairs), key=lambda factor: near(factor, pairs, 0.1), default=1.0)
+    return best, [near(best, pairs, part) / (sum(weights) or 1) for part in (0.05, 0.1, 0.15)]
+
+
+def near(factor: float, pairs: list[tuple[float, int, float]], part: float) -> float:
+    return sum(weight for estimate, count, weight in pairs if abs(estimate * factor / count - 1) <= part)
+
+
+def judge_edges(found: Sampled, factor: float, true: dict[tuple[int, int], int]) -> float:
+    """The part of the executions of edges, from blocks of functions with samples, that are within 10 %."""
+    pairs = [(edge["frequency"], true[ends], true[ends]) for ends, edge in found.edges.items() if true[ends] > 0]
+    return near(factor, pairs, 0.1) / (sum(count for _, count, _ in pairs) or 1)
+
+
+def print_rows(name: str, found: Sampled, counts: Counts) -> None:
+    blocks = found.cut()
+    weights = [sum(one["samples"] for one in block) for block in blocks]
+    true = [max(counts[0].get(int(one["address"], 16), 0) for one in block) for block in blocks]
+    for way, estimate in ESTIMATORS.items():
+        factor, parts = judge(estimate(blocks), true, weights)
+        edges = f"{100 * judge_edges(found, factor, true_edges(found, counts)):.0f}" if way == "annotate" else ""
+        print(f"| {name} | {sum(weights):,.0f} | {sum(weight > 0 for weight in weights):,} | {way} | " + " | ".join(f"{100 * part:.0f}" for part in parts) + f" | {edges} |", flush=True)
 
 
 def main() -> None:
@@ -148,7 +221,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--sonde", default=BUILD / "src/cmd/sonde")
     options = parser.parse_args()
-    print("| program | samples | blocks with samples | way | within 5 % | 10 % | 15 % |\n|---|---|---|---|---|---|---|")
+    print("| program | samples | blocks with samples | way | within 5 % | 10 % | 15 % | edges within 10 % |\n|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="sonde-bench-") as text:
         folder = pathlib.Path(text)
         files = inputs(folder)
@@ -158,13 +231,7 @@ def main() -> None:
             command = [word.format(size, **files) for word in words]
             image = image_of(name, command[0])
             counts = counted(command, image, folder)
-            blocks = sampled(command, image, options, folder)
-            weights = [sum(one["samples"] for one in block) for block in blocks]
-            true = [max(counts.get(int(one["address"], 16), 0) for one in block) for block in blocks]
-            seen = sum(weight > 0 for weight in weights)
-            for way, estimate in ESTIMATORS.items():
-                parts = judge(estimate(blocks), true, weights)
-                print(f"| {name} | {sum(weights):,.0f} | {seen:,} | {way} | " + " | ".join(f"{100 * part:.0f}" for part in parts) + " |", flush=True)
+            print_rows(name, sampled(command, image, options, folder), counts)
 
 
 if __name__ == "__main__":

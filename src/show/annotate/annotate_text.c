@@ -2,6 +2,7 @@
 /* A listing: source lines, and below each the instructions that the compiler made of it, with their samples. */
 #include "annotate_forms.h"
 
+#include "base/sort_by.h"
 #include "base/utf8.h"
 #include "show/number.h"
 #include "show/tree/text.h"
@@ -11,9 +12,11 @@
 #include <string.h>
 
 enum {
-	NEAR = 6,	  /* instructions beside one with samples that are shown as well */
-	TEXT_COLUMN = 31, /* where instructions and source begin */
-	HOT_PERCENT = 5,  /* that stands out */
+	NEAR = 6,	    /* instructions beside one with samples that are shown as well */
+	TEXT_COLUMN = 40,   /* where instructions and source begin */
+	HOT_PERCENT = 5,    /* that stands out */
+	BLAMED_PERCENT = 2, /* of which it is said what was waited for */
+	CULPRITS = 3,	    /* of an instruction, the most likely ones */
 };
 
 static const char *unit_of(const struct sn_annotate_view *view)
@@ -90,6 +93,53 @@ static void print_line(const struct sn_annotate_view *view, const struct sn_term
 	putc('\n', page->out);
 }
 
+/* Frequency and cycles of an execution, with a mark where the former is little known. */
+static void print_cycles(const struct sn_annotated_function *function,
+			 const struct sn_annotated_instruction *one, const struct sn_terminal *page)
+{
+	static const char marks[] = {
+	    [SN_CONFIDENCE_LOW] = '?', [SN_CONFIDENCE_MEDIUM] = '~', [SN_CONFIDENCE_HIGH] = ' '};
+	double runs =
+	    function->samples > 0 ? one->frequency * function->value / function->samples : 0;
+	if (runs >= 1)
+		fprintf(page->out, " %6s%c", sn_number_text(runs, "1").text,
+			marks[one->confidence]);
+	else
+		fprintf(page->out, "%8s", "");
+	if (runs >= 1 && one->blame.cycles >= 0.005)
+		fprintf(page->out, "%5.*f", one->blame.cycles < 100 ? 2 : 0, one->blame.cycles);
+	else
+		fprintf(page->out, "%5s", "");
+}
+
+/* What was waited for at an instruction with a good part of the samples. */
+static void print_culprits(const struct sn_annotated_function *function,
+			   const struct sn_annotated_instruction *one,
+			   const struct sn_terminal *page)
+{
+	const struct sn_blame *blame = &one->blame;
+	char text[256];
+	size_t length = 0;
+	if (blame->waits * 100 < BLAMED_PERCENT * function->samples)
+		return;
+	for (uint32_t i = 0; i < blame->culprit_count && i < CULPRITS; i++) {
+		const struct sn_culprit *culprit = &blame->culprits[i];
+		if ((double)culprit->share < 0.01 || length >= sizeof(text))
+			break;
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s %.0f-%.0f%%",
+					   i ? ", " : "", sn_cause_text(culprit->cause),
+					   100 * (double)culprit->min_share,
+					   100 * (double)culprit->max_share);
+	}
+	if (!length)
+		return;
+	sn_text_style(page, SN_DIM);
+	fprintf(page->out, "%15s  waits: ", "");
+	print_clean(page, text, page->width - 25);
+	sn_text_style(page, SN_PLAIN);
+	putc('\n', page->out);
+}
+
 static void print_instruction(const struct sn_annotated_function *function,
 			      const struct sn_annotated_instruction *one,
 			      const struct sn_annotate_view *view, const struct sn_terminal *page)
@@ -97,16 +147,46 @@ static void print_instruction(const struct sn_annotated_function *function,
 	bool is_hot = one->value * 100 >= HOT_PERCENT * function->value;
 	if (one->samples > 0) {
 		sn_text_style(page, is_hot ? SN_BOLD : "");
-		fprintf(page->out, "%6s %8s", sn_number_part(one->value, function->value).text,
+		fprintf(page->out, "%6s %7s", sn_number_part(one->value, function->value).text,
 			sn_number_counted(one->samples).text);
 	} else {
-		fprintf(page->out, "%15s", "");
+		fprintf(page->out, "%14s", "");
 	}
-	fprintf(page->out, "  %10" PRIx64 "  %c ", one->address, one->begins_block ? '>' : ' ');
+	print_cycles(function, one, page);
+	fprintf(page->out, " %8" PRIx64 " %c ", one->address, one->begins_block ? '>' : ' ');
 	print_clean(page, *one->text ? one->text : "?",
 		    view->is_full ? 0 : page->width - TEXT_COLUMN);
 	sn_text_style(page, one->samples > 0 && is_hot ? SN_PLAIN : "");
 	putc('\n', page->out);
+	print_culprits(function, one, page);
+}
+
+struct part {
+	const char *text;
+	double part;
+};
+
+SN_SORT_BY(sort_parts, struct part, const void *, SN_ORDER(b->part, a->part));
+
+/* Where the time of the function goes. */
+static void print_parts(const struct sn_annotated_function *function,
+			const struct sn_terminal *page)
+{
+	struct part parts[SN_CAUSE_COUNT + 1];
+	double all = function->rest;
+	for (int cause = 0; cause < SN_CAUSE_COUNT; cause++) {
+		parts[cause] =
+		    (struct part){sn_cause_text((enum sn_cause)cause), function->parts[cause]};
+		all += function->parts[cause];
+	}
+	parts[SN_CAUSE_COUNT] = (struct part){"unexplained", function->rest};
+	if (!(all > 0))
+		return;
+	sort_parts(parts, SN_CAUSE_COUNT + 1, NULL);
+	sn_text_styled(page, SN_BOLD, "where the time of this function may go\n");
+	for (size_t i = 0; i <= SN_CAUSE_COUNT && parts[i].part >= 0.01 * all; i++)
+		fprintf(page->out, "%6s %s\n", sn_number_part(parts[i].part, all).text,
+			parts[i].text);
 }
 
 static void print_instructions(const struct sn_annotated_function *function,
@@ -116,7 +196,7 @@ static void print_instructions(const struct sn_annotated_function *function,
 	size_t skipped = 0;
 	const char *file = NULL;
 	uint32_t line = 0;
-	sn_text_styled(page, SN_BOLD, "  self%%  samples     address    instruction\n");
+	sn_text_styled(page, SN_BOLD, " self%% samples   freq   CPI   address    instruction\n");
 	for (size_t i = 0; i < function->count; i++) {
 		const struct sn_annotated_instruction *one = &function->instructions[i];
 		if (shown && !shown[i]) {
@@ -164,7 +244,10 @@ void sn_annotate_text(const struct sn_annotation *annotation, const struct sn_an
 	for (size_t i = 0; i < annotation->function_count; i++) {
 		print_heading(annotation, &annotation->functions[i], view, page);
 		print_instructions(&annotation->functions[i], view, page);
+		print_parts(&annotation->functions[i], page);
 		putc('\n', page->out);
 	}
+	if (annotation->no_mca)
+		fprintf(page->out, "%s.\n", annotation->no_mca);
 	print_gaps(annotation, page);
 }
