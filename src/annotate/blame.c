@@ -32,6 +32,8 @@ struct blaming {
 	struct sn_arena *arena;
 	struct sn_scene scene;
 	struct suspicion *suspicions; /* of each instruction, times samples */
+	uint32_t *first,
+	    *at;      /* edges by the block that they enter: at[first[b]] to at[first[b + 1]] */
 	double *bias; /* of each block the largest part of its edges; 1 without a choice */
 };
 
@@ -107,6 +109,20 @@ static void suspect_synchronization(const struct blaming *blaming, size_t waited
 		suspect(suspicion, SN_CAUSE_SYNCHRONIZATION, 1);
 }
 
+/* Whether it is done by a unit that takes one at a time, or waits for what was. */
+static bool is_long(const struct blaming *blaming, size_t instruction)
+{
+	const struct sn_effect *effect = effect_at(blaming, instruction);
+	if (effect->kind == SN_EFFECT_LONG)
+		return true;
+	for (uint64_t left = effect->reads; left; left &= left - 1) {
+		size_t maker = sn_scene_maker(&blaming->scene, instruction, left & -left);
+		if (maker != SIZE_MAX && effect_at(blaming, maker)->kind == SN_EFFECT_LONG)
+			return true;
+	}
+	return false;
+}
+
 /* A value that another instruction makes, which has not retired long before. */
 static void suspect_operands(const struct blaming *blaming, size_t instruction,
 			     struct suspicion *suspicion)
@@ -115,12 +131,12 @@ static void suspect_operands(const struct blaming *blaming, size_t instruction,
 	size_t maker = sn_scene_maker(&blaming->scene, instruction, effect->reads);
 	if (effect->kind == SN_EFFECT_LONG)
 		suspect(suspicion, SN_CAUSE_LONG, 3);
+	else if (is_long(blaming, instruction))
+		suspect(suspicion, SN_CAUSE_LONG, 1);
 	if (maker == SIZE_MAX || maker == instruction)
 		return;
 	const struct sn_effect *made = effect_at(blaming, maker);
-	if (made->kind == SN_EFFECT_LONG)
-		suspect(suspicion, SN_CAUSE_LONG, 1);
-	else if (made->loads && !made->is_stack)
+	if (made->loads && !made->is_stack)
 		suspect_memory(blaming, maker, 0.4, suspicion);
 	else if (made->latency >= 3)
 		suspect(suspicion, SN_CAUSE_OPERAND, 0.4);
@@ -183,29 +199,48 @@ static void judge(struct blaming *blaming, size_t waited, size_t at, double samp
 
 /* ---- from where samples are to what was waited for ---- */
 
-/* To the last instructions of the blocks before it; to itself where nothing is before it. */
+static int sort_edges(struct blaming *blaming)
+{
+	const struct sn_annotated_function *function = blaming->function;
+	uint32_t *first = blaming->first = calloc(function->block_count + 2, sizeof(*first));
+	blaming->at = malloc((function->edge_count + 1) * sizeof(*blaming->at));
+	if (!first || !blaming->at)
+		return SN_ERR_MEMORY;
+	for (uint32_t edge = 0; edge < function->edge_count; edge++)
+		first[function->edges[edge].to + 2]++;
+	for (uint32_t block = 0; block < function->block_count; block++)
+		first[block + 2] += first[block + 1];
+	for (uint32_t edge = 0; edge < function->edge_count; edge++)
+		blaming->at[first[function->edges[edge].to + 1]++] = edge;
+	return 0;
+}
+
+/* An edge to this block that leaves one with instructions, or NULL. */
+static const struct sn_annotated_edge *edge_into(const struct blaming *blaming, uint32_t place)
+{
+	const struct sn_annotated_edge *edge = &blaming->function->edges[blaming->at[place]];
+	return blaming->function->blocks[edge->from].count ? edge : NULL;
+}
+
+/* To the last instructions of the blocks before it; to itself what has none before it. */
 static void share_out(struct blaming *blaming, uint32_t block)
 {
 	const struct sn_annotated_function *function = blaming->function;
 	const struct sn_annotated_block *own = &function->blocks[block];
 	double samples = function->instructions[own->first].samples, flow = 0;
-	if (!(samples > 0))
-		return;
-	for (uint32_t edge = 0; edge < function->edge_count; edge++)
-		if (function->edges[edge].to == block &&
-		    function->blocks[function->edges[edge].from].count)
-			flow += function->edges[edge].frequency;
-	double known = own->frequency > 0 ? fmin(flow / own->frequency, 1) : flow > 0;
-	if (!(flow > 0) || known < 0.01)
-		known = 0;
+	for (uint32_t place = blaming->first[block]; place < blaming->first[block + 1]; place++)
+		flow += edge_into(blaming, place) ? edge_into(blaming, place)->frequency : 0;
+	double known = own->frequency > 0 ? fmin(flow / own->frequency, 1) : 0;
+	known = known < 0.01 ? 0 : known;
 	if (known < 1)
 		judge(blaming, own->first, own->first, samples * (1 - known));
-	for (uint32_t edge = 0; known > 0 && edge < function->edge_count; edge++) {
-		const struct sn_annotated_block *from =
-		    &function->blocks[function->edges[edge].from];
-		if (function->edges[edge].to == block && from->count)
+	for (uint32_t place = blaming->first[block]; known > 0 && place < blaming->first[block + 1];
+	     place++) {
+		const struct sn_annotated_edge *edge = edge_into(blaming, place);
+		const struct sn_annotated_block *from = edge ? &function->blocks[edge->from] : NULL;
+		if (edge)
 			judge(blaming, from->first + from->count - 1, own->first,
-			      samples * known * function->edges[edge].frequency / flow);
+			      samples * known * edge->frequency / flow);
 	}
 }
 
@@ -214,11 +249,13 @@ static void shift(struct blaming *blaming)
 	const struct sn_annotated_function *function = blaming->function;
 	for (size_t i = 0; i < function->count; i++) {
 		uint32_t block = blaming->scene.block_of[i];
+		if (!(function->instructions[i].samples > 0))
+			continue;
 		if (block == SN_FLOW_NONE)
 			judge(blaming, i, i, function->instructions[i].samples);
 		else if (i == function->blocks[block].first)
 			share_out(blaming, block);
-		else if (function->instructions[i].samples > 0)
+		else
 			judge(blaming, i - 1, i, function->instructions[i].samples);
 	}
 }
@@ -229,9 +266,16 @@ SN_SORT_BY(sort_culprits, struct sn_culprit, const void *,
 	   SN_ORDER(b->share, a->share) ?: SN_ORDER(b->max_share, a->max_share)
 	       ?: SN_ORDER(a->cause, b->cause));
 
-/* What the issue model explains of an execution's cycles: to execute, to wait for operands, for a unit. */
-static void explain(struct sn_annotated_instruction *one, double *operands, double *port)
+static bool is_synchronizing(const struct sn_effect *effect)
 {
+	return effect->is_atomic || effect->kind == SN_EFFECT_FENCE ||
+	       effect->kind == SN_EFFECT_WAIT;
+}
+
+/* What the issue model explains of an execution's cycles: those to execute, and of each cause the part that is fixed. */
+static void explain(struct blaming *blaming, size_t instruction, double *fixed)
+{
+	struct sn_annotated_instruction *one = &blaming->function->instructions[instruction];
 	struct sn_blame *blame = &one->blame;
 	blame->cycles = one->frequency > 0 ? blame->waits / one->frequency : NAN;
 	if (!(blame->waits > 0) || !isfinite(blame->cycles)) {
@@ -239,12 +283,22 @@ static void explain(struct sn_annotated_instruction *one, double *operands, doub
 		return;
 	}
 	double least = fmin((double)one->issue.least, blame->cycles);
-	double part = least / blame->cycles;
-	double all = fmax((double)one->issue.least, 1e-9);
+	double dispatch = fmin(least, fmax((double)one->effect.parts, 1) / SN_ISSUE_WIDTH);
+	double waiting = least - dispatch;
+	double dependency = fmin(waiting, (double)one->issue.dependency);
+	double port = fmin(waiting - dependency, (double)one->issue.port);
+	double own = waiting - dependency - port;
 	blame->stall = blame->cycles - least;
-	*operands = part * (double)one->issue.dependency / all;
-	*port = part * (double)one->issue.port / all;
-	blame->execution = (float)(part - *operands - *port);
+	fixed[is_long(blaming, instruction) ? SN_CAUSE_LONG : SN_CAUSE_OPERAND] +=
+	    dependency / blame->cycles;
+	fixed[one->effect.kind == SN_EFFECT_LONG ? SN_CAUSE_LONG : SN_CAUSE_PORT] +=
+	    port / blame->cycles;
+	if (one->effect.kind == SN_EFFECT_LONG || is_synchronizing(&one->effect))
+		fixed[is_synchronizing(&one->effect) ? SN_CAUSE_SYNCHRONIZATION : SN_CAUSE_LONG] +=
+		    own / blame->cycles;
+	else
+		dispatch += own;
+	blame->execution = (float)(dispatch / blame->cycles);
 }
 
 /* The largest part that wrong predictions can be: each of those of the rarer way costs so much, twice as many if both ways are foreseen wrongly. */
@@ -280,13 +334,15 @@ static int find_culprits(struct blaming *blaming, size_t instruction)
 	struct sn_culprit found[SN_CAUSE_COUNT];
 	double fixed[SN_CAUSE_COUNT] = {0}, sum = 0, told = 0;
 	uint32_t count = 0;
-	explain(one, &fixed[SN_CAUSE_OPERAND], &fixed[SN_CAUSE_PORT]);
+	explain(blaming, instruction, fixed);
 	if (!(one->blame.waits > 0))
 		return 0;
-	double left = fmax(0, 1 - (double)one->blame.execution - fixed[SN_CAUSE_OPERAND] -
-				  fixed[SN_CAUSE_PORT]);
-	for (int cause = 0; cause < SN_CAUSE_COUNT; cause++)
+	double left = 1 - (double)one->blame.execution;
+	for (int cause = 0; cause < SN_CAUSE_COUNT; cause++) {
 		sum += suspicion->weights[cause];
+		left -= fixed[cause];
+	}
+	left = fmax(0, left);
 	sum = fmax(sum, one->blame.waits);
 	suspicion->weights[SN_CAUSE_INTERRUPT] = 1e-9;
 	for (int cause = SN_CAUSE_EXECUTION + 1; cause < SN_CAUSE_COUNT; cause++) {
@@ -353,6 +409,7 @@ int sn_blame_function(struct sn_annotated_function *function,
 	int result = sn_scene_find(&blaming.scene, function);
 	if (!blaming.suspicions || !blaming.bias)
 		result = SN_ERR_MEMORY;
+	result = result ? result : sort_edges(&blaming);
 	if (!result) {
 		find_bias(&blaming);
 		shift(&blaming);
@@ -363,5 +420,7 @@ int sn_blame_function(struct sn_annotated_function *function,
 	sn_scene_release(&blaming.scene);
 	free(blaming.suspicions);
 	free(blaming.bias);
+	free(blaming.first);
+	free(blaming.at);
 	return result;
 }

@@ -21,6 +21,8 @@
 #define TOLERANCE    1e-6 /* of each flow */
 #define NEAR_BALANCE 0.02 /* what flows in differs so much from what flows out */
 enum { STEPS = 60, CG_STEPS = 600, ROUNDS = 3, SWEEPS = 200, LOGARITHM = 300 };
+#define WORK_MOST                                                                                  \
+	4e7 /* visits of links by one method in a round; of more than a few thousand links it is too little to be exact */
 
 /* From one node to another. */
 struct link {
@@ -35,6 +37,7 @@ struct solving {
 	struct link *links;
 	size_t link_count, capacity;
 	uint32_t node_count;
+	double work;						   /* of this round */
 	uint32_t *first, *at;					   /* links by node */
 	double *potential, *rest, *direction, *product, *diagonal; /* by node */
 };
@@ -182,6 +185,7 @@ static void find_potentials(struct solving *solving)
 			    down + (turn ? now / before * solving->direction[node] : 0);
 		}
 		double curvature = times_laplacian(solving);
+		solving->work += (double)solving->link_count;
 		if (!(curvature > 0))
 			break;
 		for (uint32_t node = 0; node < solving->node_count; node++) {
@@ -254,7 +258,9 @@ static double balance_once(struct solving *solving, uint32_t node)
 static void balance(struct solving *solving)
 {
 	memset(solving->potential, 0, solving->node_count * sizeof(double));
-	for (int sweep = 0; sweep < SWEEPS; sweep++) {
+	double work = 0;
+	for (int sweep = 0; sweep < SWEEPS && work < WORK_MOST; sweep++) {
+		work += 4.0 * (double)solving->link_count;
 		double most = 0;
 		for (uint32_t i = 0; i < solving->node_count; i++) {
 			uint32_t node = sweep % 2 ? solving->node_count - 1 - i : i;
@@ -273,7 +279,8 @@ static void balance(struct solving *solving)
 static void solve(struct solving *solving)
 {
 	balance(solving);
-	for (int turn = 0; turn < STEPS; turn++) {
+	solving->work = 0;
+	for (int turn = 0; turn < STEPS && solving->work < WORK_MOST; turn++) {
 		find_rest(solving);
 		find_potentials(solving);
 		if (take_step(solving) < TOLERANCE)
