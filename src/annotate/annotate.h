@@ -39,12 +39,12 @@ struct sn_annotated_instruction {
 	const char *inlined; /* the function that this line is of; NULL: that of the listing */
 	bool begins_block;   /* control may come from elsewhere, or the one before goes elsewhere */
 	double value, samples;
-	struct sn_effect effect;
-	struct sn_issue issue; /* zeroes where nothing is known of its block */
-	const char *assembly;  /* its text as LLVM reads it; NULL unknown */
-	struct sn_blame blame; /* cycles, stalls and their culprits */
-	double frequency;      /* executions; see struct sn_annotation */
-	uint8_t confidence;    /* enum sn_confidence */
+	struct sn_insn_effect effect;
+	struct sn_issue issue;	    /* zeroes where nothing is known of its block */
+	const char *assembly;	    /* its text as LLVM reads it; NULL unknown */
+	struct sn_insn_blame blame; /* cycles, stalls and their culprits */
+	double frequency;	    /* executions; see struct sn_annotation */
+	uint8_t confidence;	    /* enum sn_confidence */
 };
 
 /* Blocks and edges of one class run equally often (equivalence.h); classes count from 0 in each function. */

@@ -50,7 +50,7 @@ const char *sn_cause_text(enum sn_cause cause)
 
 /* ---- the tests ---- */
 
-static const struct sn_effect *effect_at(const struct blaming *blaming, size_t instruction)
+static const struct sn_insn_effect *effect_at(const struct blaming *blaming, size_t instruction)
 {
 	return &blaming->function->instructions[instruction].effect;
 }
@@ -64,7 +64,7 @@ static void suspect(struct suspicion *suspicion, enum sn_cause cause, double wei
 static void suspect_memory(const struct blaming *blaming, size_t instruction, double weight,
 			   struct suspicion *suspicion)
 {
-	const struct sn_effect *effect = effect_at(blaming, instruction);
+	const struct sn_insn_effect *effect = effect_at(blaming, instruction);
 	struct sn_scene_source source = sn_scene_source_of(&blaming->scene, instruction);
 	bool is_string = effect->kind == SN_EFFECT_STRING;
 	if (effect->is_stack || (source.is_steady && !is_string))
@@ -80,7 +80,7 @@ static void suspect_memory(const struct blaming *blaming, size_t instruction, do
 static void suspect_store(const struct blaming *blaming, size_t instruction,
 			  struct suspicion *suspicion)
 {
-	const struct sn_effect *effect = effect_at(blaming, instruction);
+	const struct sn_insn_effect *effect = effect_at(blaming, instruction);
 	const struct sn_scene_loop *loop = sn_scene_loop_at(&blaming->scene, instruction);
 	double weight = 0.1;
 	if (!effect->stores || effect->is_atomic)
@@ -97,7 +97,8 @@ static void suspect_store(const struct blaming *blaming, size_t instruction,
 static void suspect_synchronization(const struct blaming *blaming, size_t waited, size_t at,
 				    struct suspicion *suspicion)
 {
-	const struct sn_effect *effect = effect_at(blaming, waited), *next = effect_at(blaming, at);
+	const struct sn_insn_effect *effect = effect_at(blaming, waited),
+				    *next = effect_at(blaming, at);
 	const struct sn_scene_loop *loop = sn_scene_loop_at(&blaming->scene, waited);
 	if (effect->is_atomic || effect->kind == SN_EFFECT_FENCE || effect->kind == SN_EFFECT_WAIT)
 		suspect(suspicion, SN_CAUSE_SYNCHRONIZATION, 4);
@@ -112,7 +113,7 @@ static void suspect_synchronization(const struct blaming *blaming, size_t waited
 /* Whether it is done by a unit that takes one at a time, or waits for what was. */
 static bool is_long(const struct blaming *blaming, size_t instruction)
 {
-	const struct sn_effect *effect = effect_at(blaming, instruction);
+	const struct sn_insn_effect *effect = effect_at(blaming, instruction);
 	if (effect->kind == SN_EFFECT_LONG)
 		return true;
 	for (uint64_t left = effect->reads; left; left &= left - 1) {
@@ -127,7 +128,7 @@ static bool is_long(const struct blaming *blaming, size_t instruction)
 static void suspect_operands(const struct blaming *blaming, size_t instruction,
 			     struct suspicion *suspicion)
 {
-	const struct sn_effect *effect = effect_at(blaming, instruction);
+	const struct sn_insn_effect *effect = effect_at(blaming, instruction);
 	size_t maker = sn_scene_maker(&blaming->scene, instruction, effect->reads);
 	if (effect->kind == SN_EFFECT_LONG)
 		suspect(suspicion, SN_CAUSE_LONG, 3);
@@ -135,7 +136,7 @@ static void suspect_operands(const struct blaming *blaming, size_t instruction,
 		suspect(suspicion, SN_CAUSE_LONG, 1);
 	if (maker == SIZE_MAX || maker == instruction)
 		return;
-	const struct sn_effect *made = effect_at(blaming, maker);
+	const struct sn_insn_effect *made = effect_at(blaming, maker);
 	if (made->loads && !made->is_stack)
 		suspect_memory(blaming, maker, 0.4, suspicion);
 	else if (made->latency >= 3)
@@ -148,7 +149,7 @@ static void suspect_operands(const struct blaming *blaming, size_t instruction,
 static void suspect_branch(const struct blaming *blaming, size_t instruction,
 			   struct suspicion *suspicion)
 {
-	const struct sn_effect *effect = effect_at(blaming, instruction);
+	const struct sn_insn_effect *effect = effect_at(blaming, instruction);
 	uint32_t block = blaming->scene.block_of[instruction];
 	double bias = block == SN_FLOW_NONE ? 1 : blaming->bias[block];
 	if (effect->kind == SN_EFFECT_BRANCH)
@@ -182,7 +183,7 @@ static void suspect_fetch(const struct blaming *blaming, size_t waited, size_t a
 static void judge(struct blaming *blaming, size_t waited, size_t at, double samples)
 {
 	struct suspicion found = {{0}};
-	const struct sn_effect *effect = effect_at(blaming, waited);
+	const struct sn_insn_effect *effect = effect_at(blaming, waited);
 	if (effect->loads)
 		suspect_memory(blaming, waited, 1, &found);
 	suspect_store(blaming, waited, &found);
@@ -266,7 +267,22 @@ SN_SORT_BY(sort_culprits, struct sn_culprit, const void *,
 	   SN_ORDER(b->share, a->share) ?: SN_ORDER(b->max_share, a->max_share)
 	       ?: SN_ORDER(a->cause, b->cause));
 
-static bool is_synchronizing(const struct sn_effect *effect)
+/* Whether a load made what it waits for: the model has it in the first cache, and nobody knows where it was. */
+static bool waits_for_load(const struct blaming *blaming, size_t instruction)
+{
+	const struct sn_insn_effect *effect = effect_at(blaming, instruction);
+	for (uint64_t left = effect->reads; left; left &= left - 1) {
+		size_t maker = sn_scene_maker(&blaming->scene, instruction, left & -left);
+		if (maker == SIZE_MAX)
+			continue;
+		const struct sn_insn_effect *made = effect_at(blaming, maker);
+		if (made->loads && !made->is_stack)
+			return true;
+	}
+	return false;
+}
+
+static bool is_synchronizing(const struct sn_insn_effect *effect)
 {
 	return effect->is_atomic || effect->kind == SN_EFFECT_FENCE ||
 	       effect->kind == SN_EFFECT_WAIT;
@@ -276,7 +292,7 @@ static bool is_synchronizing(const struct sn_effect *effect)
 static void explain(struct blaming *blaming, size_t instruction, double *fixed)
 {
 	struct sn_annotated_instruction *one = &blaming->function->instructions[instruction];
-	struct sn_blame *blame = &one->blame;
+	struct sn_insn_blame *blame = &one->blame;
 	blame->cycles = one->frequency > 0 ? blame->waits / one->frequency : NAN;
 	if (!(blame->waits > 0) || !isfinite(blame->cycles)) {
 		blame->execution = 1;
@@ -289,8 +305,9 @@ static void explain(struct blaming *blaming, size_t instruction, double *fixed)
 	double port = fmin(waiting - dependency, (double)one->issue.port);
 	double own = waiting - dependency - port;
 	blame->stall = blame->cycles - least;
-	fixed[is_long(blaming, instruction) ? SN_CAUSE_LONG : SN_CAUSE_OPERAND] +=
-	    dependency / blame->cycles;
+	if (!waits_for_load(blaming, instruction))
+		fixed[is_long(blaming, instruction) ? SN_CAUSE_LONG : SN_CAUSE_OPERAND] +=
+		    dependency / blame->cycles;
 	fixed[one->effect.kind == SN_EFFECT_LONG ? SN_CAUSE_LONG : SN_CAUSE_PORT] +=
 	    port / blame->cycles;
 	if (one->effect.kind == SN_EFFECT_LONG || is_synchronizing(&one->effect))
@@ -388,7 +405,7 @@ static void find_bias(struct blaming *blaming)
 static void add_up(struct sn_annotated_function *function)
 {
 	for (size_t i = 0; i < function->count; i++) {
-		const struct sn_blame *blame = &function->instructions[i].blame;
+		const struct sn_insn_blame *blame = &function->instructions[i].blame;
 		function->parts[SN_CAUSE_EXECUTION] += blame->waits * (double)blame->execution;
 		function->rest += blame->waits * (double)blame->rest;
 		for (uint32_t culprit = 0; culprit < blame->culprit_count; culprit++)

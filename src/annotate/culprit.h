@@ -19,7 +19,7 @@ struct sn_culprit {
 	float share; /* what is likely; those of all, of execution and the unexplained rest are 1 */
 };
 
-struct sn_blame {
+struct sn_insn_blame {
 	double waits;	       /* samples that found it waiting: they are at what follows */
 	double cycles;	       /* of an execution, in units of the issue model; NAN unknown */
 	double stall;	       /* of these, beyond the least */

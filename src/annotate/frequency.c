@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See frequency.h. The graph of the solver has two nodes for each block, its begin and its end, and one for the world outside; its links are the blocks, the edges, and the ways in and out.
- * What flows into a node flows out of it. Newton's method begins at the guesses, which are not consistent, and each step solves a weighted Laplacian for the potentials by conjugate gradients (Boyd and Vandenberghe,
- * "Convex Optimization", 2004, section 10.3: infeasible start).
+ * What flows into a node flows out of it. Newton's method begins at the guesses, which are not consistent, and each step solves a weighted Laplacian for the potentials of the nodes by conjugate
+ * gradients (Boyd and Vandenberghe, "Convex Optimization", 2004, section 10.3: infeasible start). The function is self-concordant, so that it arrives from anywhere.
  */
 #include "frequency.h"
 
@@ -16,19 +16,18 @@
 #include <string.h>
 
 #define UNSEEN	     0.25 /* samples of a block without any */
-#define EDGE_SPREAD  1.2  /* of the logarithm of an edge's guess */
-#define WORLD_SPREAD 2.0
+#define EDGE_WEIGHT  0.3  /* of an edge's guess, in samples */
+#define WORLD_WEIGHT 0.1
 #define TOLERANCE    1e-6 /* of each flow */
-#define NEAR_BALANCE 0.02 /* what flows in differs so much from what flows out */
-enum { STEPS = 60, CG_STEPS = 600, ROUNDS = 3, SWEEPS = 200, LOGARITHM = 300 };
 #define WORK_MOST                                                                                  \
-	4e7 /* visits of links by one method in a round; of more than a few thousand links it is too little to be exact */
+	4e7 /* visits of links in a round; of more than a few thousand links it is too little to be exact */
+enum { STEPS = 80, CG_STEPS = 600, ROUNDS = 3 };
 
 /* From one node to another. */
 struct link {
 	uint32_t from, to;
 	double guess;
-	double variance; /* of its logarithm */
+	double weight; /* of the guess, in samples */
 	double flow, step;
 	double ease; /* by which its flow grows with the difference of potentials */
 };
@@ -38,7 +37,6 @@ struct solving {
 	size_t link_count, capacity;
 	uint32_t node_count;
 	double work;						   /* of this round */
-	uint32_t *first, *at;					   /* links by node */
 	double *potential, *rest, *direction, *product, *diagonal; /* by node */
 };
 
@@ -53,10 +51,10 @@ static uint32_t end_of(uint32_t block)
 }
 
 static int add_link(struct solving *solving, uint32_t from, uint32_t to, double guess,
-		    double spread)
+		    double weight)
 {
 	return sn_vec_push(&solving->links, &solving->capacity, &solving->link_count,
-			   (struct link){from, to, guess, spread * spread, guess, 0, 0});
+			   (struct link){from, to, guess, weight, guess, 0, 0});
 }
 
 static double guess_of(const struct sn_frequency_block *block)
@@ -70,9 +68,8 @@ static int add_blocks(struct solving *solving, const struct sn_flow_graph *graph
 	int result = 0;
 	for (uint32_t block = 0; !result && block < graph->block_count; block++) {
 		const struct sn_frequency_block *own = &blocks[block];
-		double counted = 1 / fmax(own->samples, UNSEEN);
 		result = add_link(solving, begin_of(block), end_of(block), guess_of(own),
-				  sqrt(own->spread * own->spread + counted));
+				  fmax(own->samples, UNSEEN) / (own->doubt * own->doubt));
 	}
 	return result;
 }
@@ -86,12 +83,12 @@ static int add_edges(struct solving *solving, const struct sn_flow_graph *graph,
 	for (uint32_t edge = 0; !result && edge < graph->edge_count; edge++)
 		if (!graph->edges[edge].is_throw)
 			result = add_link(solving, end_of(graph->edges[edge].from),
-					  begin_of(graph->edges[edge].to), 1, EDGE_SPREAD);
+					  begin_of(graph->edges[edge].to), 1, EDGE_WEIGHT);
 	for (uint32_t block = 0; !result && block < graph->block_count; block++) {
 		if (outside->is_entered[block])
-			result = add_link(solving, world, begin_of(block), 1, WORLD_SPREAD);
+			result = add_link(solving, world, begin_of(block), 1, WORLD_WEIGHT);
 		if (!result && outside->is_left[block])
-			result = add_link(solving, end_of(block), world, 1, WORLD_SPREAD);
+			result = add_link(solving, end_of(block), world, 1, WORLD_WEIGHT);
 	}
 	return result;
 }
@@ -109,7 +106,7 @@ static void guess_edges(struct solving *solving, uint32_t blocks, double *out, d
 	}
 	for (size_t i = blocks; i < solving->link_count; i++) {
 		struct link *link = &solving->links[i];
-		double spread = WORLD_SPREAD, guess;
+		double guess;
 		if (link->from == world || link->to == world) {
 			uint32_t block = (link->from == world ? link->to : link->from) / 2;
 			double beside = link->from == world ? in[link->to] : out[link->from];
@@ -118,10 +115,8 @@ static void guess_edges(struct solving *solving, uint32_t blocks, double *out, d
 			double from = solving->links[link->from / 2].flow,
 			       to = solving->links[link->to / 2].flow;
 			guess = sqrt(from * to / out[link->from] * to * from / in[link->to]);
-			spread = EDGE_SPREAD;
 		}
 		link->guess = guess;
-		link->variance = spread * spread;
 	}
 }
 
@@ -134,8 +129,8 @@ static void find_rest(struct solving *solving)
 	memset(solving->diagonal, 0, solving->node_count * sizeof(double));
 	for (size_t i = 0; i < solving->link_count; i++) {
 		struct link *link = &solving->links[i];
-		link->ease = link->flow * link->variance;
-		double alone = link->flow - link->flow * log(link->flow / link->guess);
+		link->ease = link->flow * link->flow / link->weight;
+		double alone = link->flow * (2 - link->flow / link->guess);
 		solving->rest[link->from] -= alone;
 		solving->rest[link->to] += alone;
 		solving->diagonal[link->from] += link->ease;
@@ -204,7 +199,7 @@ static double take_step(struct solving *solving)
 	for (size_t i = 0; i < solving->link_count; i++) {
 		struct link *link = &solving->links[i];
 		double apart = solving->potential[link->from] - solving->potential[link->to];
-		link->step = link->ease * apart - link->flow * log(link->flow / link->guess);
+		link->step = link->ease * apart + link->flow * (1 - link->flow / link->guess);
 		if (link->step < 0 && -0.9 * link->flow / link->step < part)
 			part = -0.9 * link->flow / link->step;
 	}
@@ -216,69 +211,11 @@ static double take_step(struct solving *solving)
 	return most;
 }
 
-/* Links by their ends: those of a node are at[first[node]] to at[first[node + 1]]. */
-static int sort_links(struct solving *solving)
-{
-	uint32_t *first = solving->first = calloc(solving->node_count + 2, sizeof(*first));
-	solving->at = malloc((2 * solving->link_count + 1) * sizeof(*solving->at));
-	if (!solving->first || !solving->at)
-		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < solving->link_count; i++) {
-		first[solving->links[i].from + 2]++;
-		first[solving->links[i].to + 2]++;
-	}
-	for (uint32_t node = 0; node < solving->node_count; node++)
-		first[node + 2] += first[node + 1];
-	for (uint32_t i = 0; i < solving->link_count; i++) {
-		solving->at[first[solving->links[i].from + 1]++] = i;
-		solving->at[first[solving->links[i].to + 1]++] = i;
-	}
-	return 0;
-}
-
-/* A step towards the potential of one node with which as much leaves it as enters it, where those of others stay. */
-static double balance_once(struct solving *solving, uint32_t node)
-{
-	double in = 0, out = 0, in_slope = 0, out_slope = 0;
-	for (uint32_t i = solving->first[node]; i < solving->first[node + 1]; i++) {
-		struct link *link = &solving->links[solving->at[i]];
-		double apart = solving->potential[link->from] - solving->potential[link->to];
-		link->flow =
-		    link->guess * exp(fmin(fmax(apart * link->variance, -LOGARITHM), LOGARITHM));
-		*(link->from == node ? &out : &in) += link->flow;
-		*(link->from == node ? &out_slope : &in_slope) += link->flow * link->variance;
-	}
-	if (!(in > 0) || !(out > 0))
-		return 0;
-	solving->potential[node] -= log(out / in) / (out_slope / out + in_slope / in);
-	return fabs(log(out / in));
-}
-
-/* Node by node, forth and back. It is slow at the end, where Newton's method is fast, and fast at the beginning, where guesses are far from each other and that one is slow. */
-static void balance(struct solving *solving)
-{
-	memset(solving->potential, 0, solving->node_count * sizeof(double));
-	double work = 0;
-	for (int sweep = 0; sweep < SWEEPS && work < WORK_MOST; sweep++) {
-		work += 4.0 * (double)solving->link_count;
-		double most = 0;
-		for (uint32_t i = 0; i < solving->node_count; i++) {
-			uint32_t node = sweep % 2 ? solving->node_count - 1 - i : i;
-			for (int turn = 0; turn < 4; turn++) {
-				double apart = balance_once(solving, node);
-				most = turn ? most : fmax(most, apart);
-				if (apart < 0.01)
-					break;
-			}
-		}
-		if (most < NEAR_BALANCE)
-			break;
-	}
-}
-
 static void solve(struct solving *solving)
 {
-	balance(solving);
+	memset(solving->potential, 0, solving->node_count * sizeof(double));
+	for (size_t i = 0; i < solving->link_count; i++)
+		solving->links[i].flow = solving->links[i].guess;
 	solving->work = 0;
 	for (int turn = 0; turn < STEPS && solving->work < WORK_MOST; turn++) {
 		find_rest(solving);
@@ -290,12 +227,14 @@ static void solve(struct solving *solving)
 
 /* ---- the result ---- */
 
-static enum sn_confidence confidence_of(double samples, double spread)
+/* By the samples that an estimate rests on, and how far they are from it. */
+static enum sn_confidence confidence_of(const struct link *link,
+					const struct sn_frequency_block *block)
 {
-	(void)spread;
-	return samples >= 100  ? SN_CONFIDENCE_HIGH
-	       : samples >= 10 ? SN_CONFIDENCE_MEDIUM
-			       : SN_CONFIDENCE_LOW;
+	double apart = fabs(log(link->flow / link->guess));
+	if (block->samples >= 100 && apart < 0.5 && block->doubt <= 1)
+		return SN_CONFIDENCE_HIGH;
+	return block->samples >= 20 && apart < 1 ? SN_CONFIDENCE_MEDIUM : SN_CONFIDENCE_LOW;
 }
 
 static void keep(struct sn_frequencies *frequencies, const struct sn_flow_graph *graph,
@@ -305,8 +244,7 @@ static void keep(struct sn_frequencies *frequencies, const struct sn_flow_graph 
 	const struct link *link = solving->links;
 	for (uint32_t block = 0; block < graph->block_count; block++, link++) {
 		frequencies->block_count[block] = link->flow * scale;
-		frequencies->block_confidence[block] = (uint8_t)confidence_of(
-		    link->flow * scale * blocks[block].cycles, blocks[block].spread);
+		frequencies->block_confidence[block] = (uint8_t)confidence_of(link, &blocks[block]);
 	}
 	for (uint32_t edge = 0; edge < graph->edge_count; edge++) {
 		if (graph->edges[edge].is_throw)
@@ -341,8 +279,6 @@ static int make(struct sn_frequencies *frequencies, const struct sn_flow_graph *
 static void release(struct solving *solving)
 {
 	free(solving->links);
-	free(solving->first);
-	free(solving->at);
 	free(solving->potential);
 	free(solving->rest);
 	free(solving->direction);
@@ -384,7 +320,6 @@ int sn_frequencies_find(struct sn_frequencies *frequencies, const struct sn_flow
 	if (!result)
 		scale_blocks(&solving, most);
 	result = result ? result : add_edges(&solving, graph, &outside);
-	result = result ? result : sort_links(&solving);
 	for (int round = 0; !result && samples > 0 && round < ROUNDS; round++) {
 		guess_edges(&solving, graph->block_count, solving.rest, solving.product);
 		solve(&solving);

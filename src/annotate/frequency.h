@@ -2,13 +2,13 @@
 /*
  * How often blocks and edges of a control-flow graph ran, from the time that was spent in each block.
  *
- * A block's time over the cycles that one execution should take is a guess at its frequency. Guesses contradict each other: what flows into a block flows out of it. Taken are the flows that
- * are consistent and nearest to the guesses, in relative entropy, each guess weighted by how well it is known: by its number of samples and by the spread of its cycles. An edge has a
- * guess too, a weak one: its part of the blocks at its ends.
+ * A block's time over the cycles that one execution should take is a guess at its frequency. Guesses contradict each other: what flows into a block flows out of it. Taken are the consistent flows that make
+ * the samples most likely, if those of a block are a draw from a Poisson distribution around flow times cycles; a block whose cycles are doubtful counts for less. Blocks that run equally often are pooled
+ * so: their samples are summed, for a processor that executes out of order has time of one block at the next. An edge has a guess too, a weak one: its part of the blocks at its ends.
  *
- * Sources: Anderson et al., "Continuous profiling: where have all the cycles gone?", TOCS 15(4), 1997, section 6.1 (samples over the least time, flow constraints, three degrees of confidence); He, Mestre,
- * Pupyrev, Wang and Yu, "Profile inference revisited", POPL 2022 (the flow of least cost that agrees with samples). Relative entropy in place of a linear cost makes it a convex problem with one solution, all of
- * whose flows are positive: f = x * exp((p(from) - p(to)) * v), where x is the guess, v the variance of its logarithm, and p potentials of the ends that Newton's method finds.
+ * Sources: Anderson et al., "Continuous profiling: where have all the cycles gone?", TOCS 15(4), 1997, section 6.1 (sums of samples over sums of cycles, flow constraints, three degrees of confidence); He, Mestre,
+ * Pupyrev, Wang and Yu, "Profile inference revisited", POPL 2022 (the flow that costs least to agree with samples). The likelihood in place of their linear cost makes it a convex problem with one solution, all
+ * of whose flows are positive: the least sum of w * (f / x - log f), where f is the flow, x the guess, and w the samples that it rests on.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ enum sn_confidence { SN_CONFIDENCE_LOW, SN_CONFIDENCE_MEDIUM, SN_CONFIDENCE_HIGH
 struct sn_frequency_block {
 	double samples; /* time in it, in samples */
 	double cycles;	/* of one execution, as a model has them; above 0 */
-	double spread;	/* standard deviation of log(cycles) */
+	double doubt;	/* 1: the cycles are as good as others; 2: they count for a quarter */
 };
 
 /* Executions, such that executions times cycles are samples. Edges of exceptions have 0, and low confidence. */

@@ -15,18 +15,18 @@ struct modelling {
 	float unit_free;	   /* of the long ones */
 };
 
-static float latency_of(const struct sn_effect *effect)
+static float latency_of(const struct sn_insn_effect *effect)
 {
 	return (float)effect->latency + (effect->loads ? LOAD_CYCLES : 0);
 }
 
 /* A call hides what follows from what was before. */
-static bool is_left_out(const struct sn_effect *effect)
+static bool is_left_out(const struct sn_insn_effect *effect)
 {
 	return effect->kind == SN_EFFECT_NOTHING || effect->kind == SN_EFFECT_CALL;
 }
 
-static void execute(struct modelling *modelling, const struct sn_effect *effect,
+static void execute(struct modelling *modelling, const struct sn_insn_effect *effect,
 		    struct sn_issue *issue)
 {
 	float operands = 0;
@@ -49,7 +49,7 @@ static void execute(struct modelling *modelling, const struct sn_effect *effect,
 	modelling->retired = retired;
 }
 
-int sn_issue_block(const struct sn_effect *effects, size_t count, struct sn_issue *issues,
+int sn_issue_block(const struct sn_insn_effect *effects, size_t count, struct sn_issue *issues,
 		   struct sn_issue_block *block)
 {
 	struct modelling *modelling = calloc(1, sizeof(*modelling));

@@ -29,8 +29,10 @@ struct sn_issue_block {
 	float parts;	/* micro-operations */
 	float loop;	/* where it follows itself */
 	float resource; /* of units and dispatch, where nothing waits for operands */
+	uint32_t loads,
+	    dependent_loads; /* of memory beside the stack; those whose address another load made */
 };
 
 /* By the simple model; `issues` has `count`. 0 or SN_ERR_MEMORY. */
-int sn_issue_block(const struct sn_effect *effects, size_t count, struct sn_issue *issues,
+int sn_issue_block(const struct sn_insn_effect *effects, size_t count, struct sn_issue *issues,
 		   struct sn_issue_block *block);

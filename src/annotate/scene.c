@@ -35,7 +35,7 @@ int sn_scene_graph(const struct sn_annotated_function *function, struct sn_flow_
 
 /* ---- loops ---- */
 
-static void count_instruction(struct sn_scene_loop *loop, const struct sn_effect *effect)
+static void count_instruction(struct sn_scene_loop *loop, const struct sn_insn_effect *effect)
 {
 	bool is_step = effect->stepped < 64;
 	uint64_t registers = effect->writes & ~(UINT64_C(1) << SN_EFFECT_FLAGS);
@@ -78,8 +78,43 @@ static int find_loops(struct sn_scene *scene)
 	return result;
 }
 
+static bool is_in_loop(const struct sn_scene *scene, uint32_t block, uint32_t loop)
+{
+	uint32_t at = scene->forest.block_loops[block];
+	while (at != SN_FLOW_NONE && at != loop)
+		at = scene->forest.loops[at].parent;
+	return at == loop;
+}
+
+/* Of each block the only one before it that is in its loop, or in the function where it is in none. */
+static int find_before(struct sn_scene *scene)
+{
+	const struct sn_annotated_function *function = scene->function;
+	bool *has_several = calloc(function->block_count + 1, sizeof(*has_several));
+	scene->before = malloc((function->block_count + 1) * sizeof(*scene->before));
+	if (scene->before)
+		memset(scene->before, 0xff, (function->block_count + 1) * sizeof(*scene->before));
+	for (uint32_t edge = 0; has_several && scene->before && edge < function->edge_count;
+	     edge++) {
+		uint32_t from = function->edges[edge].from, to = function->edges[edge].to;
+		uint32_t loop = scene->forest.block_loops[to];
+		if (loop != SN_FLOW_NONE && !is_in_loop(scene, from, loop))
+			continue;
+		has_several[to] |= scene->before[to] != SN_FLOW_NONE && scene->before[to] != from;
+		scene->before[to] = from;
+	}
+	for (uint32_t block = 0; has_several && scene->before && block < function->block_count;
+	     block++)
+		if (has_several[block])
+			scene->before[block] = SN_FLOW_NONE;
+	bool is_made = has_several && scene->before;
+	free(has_several);
+	return is_made ? 0 : SN_ERR_MEMORY;
+}
+
 void sn_scene_release(struct sn_scene *scene)
 {
+	free(scene->before);
 	sn_loop_forest_release(&scene->forest);
 	free(scene->loops);
 	free(scene->block_of);
@@ -96,7 +131,8 @@ int sn_scene_find(struct sn_scene *scene, const struct sn_annotated_function *fu
 	for (uint32_t block = function->block_count; block-- > 0;)
 		for (uint32_t i = 0; i < function->blocks[block].count; i++)
 			scene->block_of[function->blocks[block].first + i] = block;
-	return function->block_count ? find_loops(scene) : 0;
+	int result = function->block_count ? find_loops(scene) : 0;
+	return result || !function->block_count ? result : find_before(scene);
 }
 
 const struct sn_scene_loop *sn_scene_loop_at(const struct sn_scene *scene, size_t instruction)
@@ -108,23 +144,23 @@ const struct sn_scene_loop *sn_scene_loop_at(const struct sn_scene *scene, size_
 
 /* ---- where values come from ---- */
 
-/* Backwards in its block, and from its begin to its end where it is in a loop. */
 size_t sn_scene_maker(const struct sn_scene *scene, size_t instruction, uint64_t wanted)
 {
+	const struct sn_annotated_function *function = scene->function;
 	uint32_t block = scene->block_of[instruction];
-	if (block == SN_FLOW_NONE || !wanted)
-		return SIZE_MAX;
-	const struct sn_annotated_block *own = &scene->function->blocks[block];
 	size_t at = instruction;
-	for (uint32_t back = 0; back < own->count && back < BACK_MOST; back++) {
-		if (at == own->first) {
-			if (!sn_scene_loop_at(scene, instruction))
+	for (uint32_t back = 0; wanted && block != SN_FLOW_NONE && back < BACK_MOST; back++) {
+		while (at == function->blocks[block].first) {
+			block = scene->before[block];
+			if (block == SN_FLOW_NONE || !function->blocks[block].count)
 				return SIZE_MAX;
-			at = own->first + own->count;
+			at = function->blocks[block].first + function->blocks[block].count;
 		}
 		at--;
-		if (scene->function->instructions[at].effect.writes & wanted)
+		if (function->instructions[at].effect.writes & wanted)
 			return at;
+		if (at == instruction)
+			break;
 	}
 	return SIZE_MAX;
 }
@@ -145,7 +181,7 @@ static void follow(const struct sn_scene *scene, size_t from, size_t at, uint64_
 		size_t maker = sn_scene_maker(scene, at, left & -left);
 		if (maker == SIZE_MAX)
 			continue;
-		const struct sn_effect *effect = &scene->function->instructions[maker].effect;
+		const struct sn_insn_effect *effect = &scene->function->instructions[maker].effect;
 		source->is_loaded |= effect->loads && !effect->is_stack;
 		source->is_chase |= maker == from;
 		source->is_paged |= effect->shifted < 64 && effect->step >= PAGE_SHIFT;
@@ -159,7 +195,7 @@ static void follow(const struct sn_scene *scene, size_t from, size_t at, uint64_
 
 struct sn_scene_source sn_scene_source_of(const struct sn_scene *scene, size_t instruction)
 {
-	const struct sn_effect *effect = &scene->function->instructions[instruction].effect;
+	const struct sn_insn_effect *effect = &scene->function->instructions[instruction].effect;
 	const struct sn_scene_loop *loop = sn_scene_loop_at(scene, instruction);
 	struct sn_scene_source source = {.is_paged =
 					     has_page_step(loop, effect->base, 1) ||

@@ -19,6 +19,8 @@ struct sn_scene {
 	struct sn_loop_forest forest;
 	struct sn_scene_loop *loops; /* as in the forest; inner ones count for outer ones, too */
 	uint32_t *block_of; /* of each instruction, the first that it is in; SN_FLOW_NONE */
+	uint32_t *
+	    before; /* of each block, the only one before it in its loop; SN_FLOW_NONE: several, or none */
 };
 
 /* Where an address comes from. */
@@ -37,7 +39,7 @@ void sn_scene_release(struct sn_scene *scene);
 const struct sn_scene_loop *sn_scene_loop_at(const struct sn_scene *scene, size_t instruction);
 /* Of the memory that an instruction reads or writes. */
 struct sn_scene_source sn_scene_source_of(const struct sn_scene *scene, size_t instruction);
-/* The instruction that made a value which this one reads, in its block; SIZE_MAX: none, or far away. `wanted` are registers. */
+/* The instruction that made a value which this one reads, where one way leads back to it, within the loop; SIZE_MAX: none, or far away. `wanted` are registers. */
 size_t sn_scene_maker(const struct sn_scene *scene, size_t instruction, uint64_t wanted);
 /* The blocks and edges as the graph that other modules take; the caller frees `blocks` and `edges`. Its `blocks` have no more than addresses. 0 or SN_ERR_MEMORY. */
 int sn_scene_graph(const struct sn_annotated_function *function, struct sn_flow_graph *graph);

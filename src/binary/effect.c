@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct sn_effect nothing = {.kind = SN_EFFECT_NOTHING,
-					 .base = SN_EFFECT_NO_REGISTER,
-					 .index = SN_EFFECT_NO_REGISTER,
-					 .stepped = SN_EFFECT_NO_REGISTER,
-					 .shifted = SN_EFFECT_NO_REGISTER};
+static const struct sn_insn_effect nothing = {.kind = SN_EFFECT_NOTHING,
+					      .base = SN_EFFECT_NO_REGISTER,
+					      .index = SN_EFFECT_NO_REGISTER,
+					      .stepped = SN_EFFECT_NO_REGISTER,
+					      .shifted = SN_EFFECT_NO_REGISTER};
 
 #ifdef SN_HAVE_CAPSTONE
 #include "late_capstone.h"
@@ -102,7 +102,7 @@ static uint64_t bit_of(unsigned reg)
 
 enum { STACK_REGISTER = 4 };
 
-static void take_registers(const struct sn_effect_decoder *decoder, struct sn_effect *effect)
+static void take_registers(const struct sn_effect_decoder *decoder, struct sn_insn_effect *effect)
 {
 	cs_regs reads, writes;
 	uint8_t read_count = 0, write_count = 0;
@@ -117,7 +117,7 @@ static void take_registers(const struct sn_effect_decoder *decoder, struct sn_ef
 
 /* ---- memory ---- */
 
-static void take_address(const cs_x86_op *op, struct sn_effect *effect)
+static void take_address(const cs_x86_op *op, struct sn_insn_effect *effect)
 {
 	effect->base = register_of(op->mem.base);
 	effect->index = register_of(op->mem.index);
@@ -144,7 +144,7 @@ static const uint16_t reading[] = {
     X86_INS_CMP, X86_INS_TEST, X86_INS_JMP,  X86_INS_CALL, X86_INS_PUSH,
     X86_INS_BT,	 X86_INS_DIV,  X86_INS_IDIV, X86_INS_MUL,  0};
 
-static void take_memory(const cs_insn *insn, struct sn_effect *effect)
+static void take_memory(const cs_insn *insn, struct sn_insn_effect *effect)
 {
 	const cs_x86 *x86 = &insn->detail->x86;
 	for (uint8_t i = 0; i < x86->op_count; i++) {
@@ -205,7 +205,7 @@ static const struct {
     {"xadd", SN_EFFECT_SIMPLE, 2, 4},
 };
 
-static void take_kind(const cs_insn *insn, struct sn_effect *effect)
+static void take_kind(const cs_insn *insn, struct sn_insn_effect *effect)
 {
 	effect->kind = SN_EFFECT_SIMPLE;
 	effect->latency = effect->parts = 1;
@@ -219,7 +219,7 @@ static void take_kind(const cs_insn *insn, struct sn_effect *effect)
 	}
 }
 
-static void take_transfer(const cs_insn *insn, struct sn_effect *effect)
+static void take_transfer(const cs_insn *insn, struct sn_insn_effect *effect)
 {
 	bool is_known =
 	    insn->detail->x86.op_count && insn->detail->x86.operands[0].type == X86_OP_IMM;
@@ -235,7 +235,7 @@ static void take_transfer(const cs_insn *insn, struct sn_effect *effect)
 		effect->kind = SN_EFFECT_NOTHING;
 }
 
-static void take_prefix(const cs_insn *insn, struct sn_effect *effect)
+static void take_prefix(const cs_insn *insn, struct sn_insn_effect *effect)
 {
 	static const uint16_t strings[] = {
 	    X86_INS_MOVSB, X86_INS_MOVSW, X86_INS_MOVSQ, X86_INS_STOSB, X86_INS_STOSW,
@@ -257,7 +257,7 @@ static void take_prefix(const cs_insn *insn, struct sn_effect *effect)
 }
 
 /* What only changes a register by a constant, and what shifts one. */
-static void take_step(const cs_insn *insn, struct sn_effect *effect)
+static void take_step(const cs_insn *insn, struct sn_insn_effect *effect)
 {
 	const cs_x86 *x86 = &insn->detail->x86;
 	const cs_x86_op *to = &x86->operands[0], *from = &x86->operands[1];
@@ -295,7 +295,7 @@ static void take_step(const cs_insn *insn, struct sn_effect *effect)
 }
 
 /* A register with itself: xor, sub and the like, which need not wait for it. */
-static void forget_zeroed(const cs_insn *insn, struct sn_effect *effect)
+static void forget_zeroed(const cs_insn *insn, struct sn_insn_effect *effect)
 {
 	static const uint16_t zeroing[] = {
 	    X86_INS_XOR,   X86_INS_SUB,	   X86_INS_XORPS,   X86_INS_PXOR,
@@ -310,7 +310,7 @@ static void forget_zeroed(const cs_insn *insn, struct sn_effect *effect)
 }
 
 bool sn_effect_decode(struct sn_effect_decoder *decoder, const uint8_t *code, size_t bytes,
-		      uint64_t address, struct sn_effect *effect)
+		      uint64_t address, struct sn_insn_effect *effect)
 {
 	*effect = nothing;
 	if (!cs_disasm_iter(decoder->handle, &code, &bytes, &address, decoder->insn))
@@ -338,7 +338,7 @@ void sn_effect_decoder_free(struct sn_effect_decoder *decoder)
 }
 
 bool sn_effect_decode(struct sn_effect_decoder *decoder, const uint8_t *code, size_t bytes,
-		      uint64_t address, struct sn_effect *effect)
+		      uint64_t address, struct sn_insn_effect *effect)
 {
 	(void)decoder;
 	(void)code;

@@ -30,7 +30,7 @@ enum sn_effect_kind {
 
 enum { SN_EFFECT_NO_REGISTER = 0xff, SN_EFFECT_FLAGS = 63 };
 
-struct sn_effect {
+struct sn_insn_effect {
 	uint64_t reads,
 	    writes; /* registers, bit r: 0 to 31 of integers and addresses, then vectors; the last one is the flags */
 	uint64_t address;	/* those of `reads` that an address in memory is made of */
@@ -54,4 +54,4 @@ struct sn_effect_decoder *sn_effect_decoder_new(uint16_t machine);
 void sn_effect_decoder_free(struct sn_effect_decoder *decoder);
 /* The instruction at the begin of code[bytes]. False where there is none; *effect is then SN_EFFECT_NOTHING. */
 bool sn_effect_decode(struct sn_effect_decoder *decoder, const uint8_t *code, size_t bytes,
-		      uint64_t address, struct sn_effect *effect);
+		      uint64_t address, struct sn_insn_effect *effect);

@@ -42,7 +42,7 @@ static void put_frequency(const struct sn_annotated_function *function, double f
 	sn_json_put_text(json, "frequency_confidence", words[confidence]);
 }
 
-static void put_blame(const struct sn_blame *blame, struct sn_json *json)
+static void put_blame(const struct sn_insn_blame *blame, struct sn_json *json)
 {
 	sn_json_put_known(json, "cpi", blame->cycles);
 	sn_json_put_number(json, "stall_cycles", blame->stall);
@@ -123,7 +123,9 @@ static void put_flow(const struct sn_annotation *annotation, struct sn_json *jso
 					{"value", one->value}, {"function", (double)f},
 					{"micro_operations", (double)one->issue.parts},
 					{"cycles_repeated", (double)one->issue.loop},
-					{"cycles_of_units", (double)one->issue.resource});
+					{"cycles_of_units", (double)one->issue.resource},
+					{"loads", one->issue.loads},
+					{"dependent_loads", one->issue.dependent_loads});
 			put_frequency(function, one->frequency, one->confidence, json);
 			sn_json_end(json, '}');
 		}

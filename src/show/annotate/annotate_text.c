@@ -117,7 +117,7 @@ static void print_culprits(const struct sn_annotated_function *function,
 			   const struct sn_annotated_instruction *one,
 			   const struct sn_terminal *page)
 {
-	const struct sn_blame *blame = &one->blame;
+	const struct sn_insn_blame *blame = &one->blame;
 	char text[256];
 	size_t length = 0;
 	if (blame->waits * 100 < BLAMED_PERCENT * function->samples)
