@@ -94,13 +94,19 @@ static void suspect_store(const struct blaming *blaming, size_t instruction,
 		suspect(suspicion, SN_CAUSE_DATA_TLB, 2 * weight);
 }
 
+static bool is_synchronizing(const struct sn_insn_effect *effect)
+{
+	return effect->is_atomic || effect->kind == SN_EFFECT_FENCE ||
+	       effect->kind == SN_EFFECT_WAIT;
+}
+
 static void suspect_synchronization(const struct blaming *blaming, size_t waited, size_t at,
 				    struct suspicion *suspicion)
 {
 	const struct sn_insn_effect *effect = effect_at(blaming, waited),
 				    *next = effect_at(blaming, at);
 	const struct sn_scene_loop *loop = sn_scene_loop_at(&blaming->scene, waited);
-	if (effect->is_atomic || effect->kind == SN_EFFECT_FENCE || effect->kind == SN_EFFECT_WAIT)
+	if (is_synchronizing(effect))
 		suspect(suspicion, SN_CAUSE_SYNCHRONIZATION, 4);
 	else if (next->is_atomic || next->kind == SN_EFFECT_FENCE)
 		suspect(suspicion, SN_CAUSE_SYNCHRONIZATION, 1);
@@ -145,61 +151,6 @@ static void suspect_operands(const struct blaming *blaming, size_t instruction,
 		suspect(suspicion, SN_CAUSE_OPERAND, 0.1);
 }
 
-/* Only where control may go two ways. A branch that nearly always goes one way is seldom foreseen wrongly. */
-static void suspect_branch(const struct blaming *blaming, size_t instruction,
-			   struct suspicion *suspicion)
-{
-	const struct sn_insn_effect *effect = effect_at(blaming, instruction);
-	uint32_t block = blaming->scene.block_of[instruction];
-	double bias = block == SN_FLOW_NONE ? 1 : blaming->bias[block];
-	if (effect->kind == SN_EFFECT_BRANCH)
-		suspect(suspicion, SN_CAUSE_MISPREDICT, fmax(0.05, 6 * bias * (1 - bias)));
-	else if (effect->kind == SN_EFFECT_INDIRECT)
-		suspect(suspicion, SN_CAUSE_MISPREDICT, 1.5);
-	else if (effect->kind == SN_EFFECT_RETURN || effect->kind == SN_EFFECT_CALL)
-		suspect(suspicion, SN_CAUSE_MISPREDICT, 0.2);
-}
-
-/* Code is fetched by lines: what is on the same line as the instruction before it, and was not jumped to, is there already. */
-static void suspect_fetch(const struct blaming *blaming, size_t waited, size_t at,
-			  struct suspicion *suspicion)
-{
-	const struct sn_blame_footprint *footprint = blaming->footprint;
-	uint64_t before = blaming->function->instructions[waited].address,
-		 now = blaming->function->instructions[at].address;
-	bool is_behind = at == waited + 1;
-	double size = log2(fmax((double)footprint->lines, 1) / SMALL_CODE) / 2;
-	size = fmin(fmax(size, 0.02), 1);
-	if (!is_behind || before / LINE != now / LINE) {
-		suspect(suspicion, SN_CAUSE_INSTRUCTION_CACHE, 1.2 * size);
-		if (!is_behind || before / PAGE != now / PAGE)
-			suspect(suspicion, SN_CAUSE_INSTRUCTION_TLB,
-				footprint->pages > SMALL_PAGES ? 0.4 * size : 0.01);
-	}
-	suspect(suspicion, SN_CAUSE_FRONT_END, is_behind ? 0.05 + 0.2 * size : 0.2 + 0.2 * size);
-}
-
-/* Samples at `at` for which `waited` was waited for. */
-static void judge(struct blaming *blaming, size_t waited, size_t at, double samples)
-{
-	struct suspicion found = {{0}};
-	const struct sn_insn_effect *effect = effect_at(blaming, waited);
-	if (effect->loads)
-		suspect_memory(blaming, waited, 1, &found);
-	suspect_store(blaming, waited, &found);
-	if (at != waited)
-		suspect_store(blaming, at, &found);
-	suspect_synchronization(blaming, waited, at, &found);
-	suspect_operands(blaming, waited, &found);
-	suspect_branch(blaming, waited, &found);
-	suspect_fetch(blaming, waited, at, &found);
-	for (int cause = 0; cause < SN_CAUSE_COUNT; cause++)
-		blaming->suspicions[waited].weights[cause] += samples * found.weights[cause];
-	blaming->function->instructions[waited].blame.waits += samples;
-}
-
-/* ---- from where samples are to what was waited for ---- */
-
 static int sort_edges(struct blaming *blaming)
 {
 	const struct sn_annotated_function *function = blaming->function;
@@ -222,6 +173,99 @@ static const struct sn_annotated_edge *edge_into(const struct blaming *blaming, 
 	const struct sn_annotated_edge *edge = &blaming->function->edges[blaming->at[place]];
 	return blaming->function->blocks[edge->from].count ? edge : NULL;
 }
+
+/* How much a branch is suspected to be foreseen wrongly: only where control may go two ways. One that nearly always goes one way seldom is. */
+static double doubt_of_branch(const struct blaming *blaming, size_t instruction)
+{
+	const struct sn_insn_effect *effect = effect_at(blaming, instruction);
+	uint32_t block = blaming->scene.block_of[instruction];
+	double bias = block == SN_FLOW_NONE ? 1 : blaming->bias[block];
+	if (effect->kind == SN_EFFECT_BRANCH)
+		return fmax(0.05, 6 * bias * (1 - bias));
+	if (effect->kind == SN_EFFECT_INDIRECT)
+		return 1.5;
+	return effect->kind == SN_EFFECT_RETURN || effect->kind == SN_EFFECT_CALL ? 0.2 : 0;
+}
+
+/* The same of the branches that lead to a block, by how often they do: after a wrong one the first instruction of the right block comes late. */
+static double doubt_of_entry(const struct blaming *blaming, uint32_t block)
+{
+	double doubt = 0, flow = 0;
+	for (uint32_t place = blaming->first[block]; place < blaming->first[block + 1]; place++) {
+		const struct sn_annotated_edge *edge = edge_into(blaming, place);
+		const struct sn_annotated_block *from =
+		    edge ? &blaming->function->blocks[edge->from] : NULL;
+		if (!edge || !(edge->frequency > 0))
+			continue;
+		flow += edge->frequency;
+		doubt += edge->frequency * doubt_of_branch(blaming, from->first + from->count - 1);
+	}
+	return flow > 0 ? doubt / flow : 0;
+}
+
+static bool is_first(const struct blaming *blaming, size_t instruction)
+{
+	uint32_t block = blaming->scene.block_of[instruction];
+	return block != SN_FLOW_NONE && blaming->function->blocks[block].first == instruction;
+}
+
+static void suspect_branch(const struct blaming *blaming, size_t instruction,
+			   struct suspicion *suspicion)
+{
+	double doubt = doubt_of_branch(blaming, instruction);
+	if (is_first(blaming, instruction))
+		doubt = fmax(doubt, doubt_of_entry(blaming, blaming->scene.block_of[instruction]));
+	if (doubt > 0)
+		suspect(suspicion, SN_CAUSE_MISPREDICT, doubt);
+}
+
+/* Whether two instructions are on different pieces of code, or the second was jumped to. */
+static bool is_apart(const struct blaming *blaming, size_t before, size_t now, uint64_t piece)
+{
+	const struct sn_annotated_instruction *list = blaming->function->instructions;
+	return now != before + 1 || list[before].address / piece != list[now].address / piece;
+}
+
+/* Code is fetched by lines: what is on the same line as the instruction before it, and was not jumped to, is there already. What comes late is seen at itself, or at the next one. */
+static void suspect_fetch(const struct blaming *blaming, size_t waited, size_t at,
+			  struct suspicion *suspicion)
+{
+	const struct sn_blame_footprint *footprint = blaming->footprint;
+	size_t before = waited ? waited - 1 : SIZE_MAX - 1;
+	bool is_entered = is_first(blaming, waited), is_jumped = at != waited + 1;
+	double size = log2(fmax((double)footprint->lines, 1) / SMALL_CODE) / 2;
+	size = fmin(fmax(size, 0.02), 1);
+	if (is_entered || is_apart(blaming, waited, at, LINE) ||
+	    is_apart(blaming, before, waited, LINE))
+		suspect(suspicion, SN_CAUSE_INSTRUCTION_CACHE, 1.5 * size);
+	if (is_entered || is_apart(blaming, waited, at, PAGE) ||
+	    is_apart(blaming, before, waited, PAGE))
+		suspect(suspicion, SN_CAUSE_INSTRUCTION_TLB,
+			footprint->pages > SMALL_PAGES ? 0.4 * size : 0.01);
+	suspect(suspicion, SN_CAUSE_FRONT_END,
+		0.05 + (is_entered || is_jumped ? 0.1 : 0) + 0.2 * size);
+}
+
+/* Samples at `at` for which `waited` was waited for. */
+static void judge(struct blaming *blaming, size_t waited, size_t at, double samples)
+{
+	struct suspicion found = {{0}};
+	const struct sn_insn_effect *effect = effect_at(blaming, waited);
+	if (effect->loads)
+		suspect_memory(blaming, waited, 1, &found);
+	suspect_store(blaming, waited, &found);
+	if (at != waited)
+		suspect_store(blaming, at, &found);
+	suspect_synchronization(blaming, waited, at, &found);
+	suspect_operands(blaming, waited, &found);
+	suspect_branch(blaming, waited, &found);
+	suspect_fetch(blaming, waited, at, &found);
+	for (int cause = 0; cause < SN_CAUSE_COUNT; cause++)
+		blaming->suspicions[waited].weights[cause] += samples * found.weights[cause];
+	blaming->function->instructions[waited].blame.waits += samples;
+}
+
+/* ---- from where samples are to what was waited for ---- */
 
 /* To the last instructions of the blocks before it; to itself what has none before it. */
 static void share_out(struct blaming *blaming, uint32_t block)
@@ -282,10 +326,15 @@ static bool waits_for_load(const struct blaming *blaming, size_t instruction)
 	return false;
 }
 
-static bool is_synchronizing(const struct sn_insn_effect *effect)
+/* The model repeats each block: what waits for the turn before is true of loops of one block alone. */
+static bool follows_itself(const struct blaming *blaming, size_t instruction)
 {
-	return effect->is_atomic || effect->kind == SN_EFFECT_FENCE ||
-	       effect->kind == SN_EFFECT_WAIT;
+	uint32_t block = blaming->scene.block_of[instruction];
+	for (uint32_t place = block == SN_FLOW_NONE ? 0 : blaming->first[block];
+	     block != SN_FLOW_NONE && place < blaming->first[block + 1]; place++)
+		if (blaming->function->edges[blaming->at[place]].from == block)
+			return true;
+	return false;
 }
 
 /* What the issue model explains of an execution's cycles: those to execute, and of each cause the part that is fixed. */
@@ -303,19 +352,17 @@ static void explain(struct blaming *blaming, size_t instruction, double *fixed)
 	double waiting = least - dispatch;
 	double dependency = fmin(waiting, (double)one->issue.dependency);
 	double port = fmin(waiting - dependency, (double)one->issue.port);
-	double own = waiting - dependency - port;
 	blame->stall = blame->cycles - least;
-	if (!waits_for_load(blaming, instruction))
-		fixed[is_long(blaming, instruction) ? SN_CAUSE_LONG : SN_CAUSE_OPERAND] +=
-		    dependency / blame->cycles;
-	fixed[one->effect.kind == SN_EFFECT_LONG ? SN_CAUSE_LONG : SN_CAUSE_PORT] +=
-	    port / blame->cycles;
-	if (one->effect.kind == SN_EFFECT_LONG || is_synchronizing(&one->effect))
-		fixed[is_synchronizing(&one->effect) ? SN_CAUSE_SYNCHRONIZATION : SN_CAUSE_LONG] +=
-		    own / blame->cycles;
-	else
-		dispatch += own;
 	blame->execution = (float)(dispatch / blame->cycles);
+	if (is_synchronizing(&one->effect))
+		fixed[SN_CAUSE_SYNCHRONIZATION] = waiting / blame->cycles;
+	else if (is_long(blaming, instruction))
+		fixed[SN_CAUSE_LONG] = waiting / blame->cycles;
+	else if (follows_itself(blaming, instruction)) {
+		fixed[SN_CAUSE_PORT] = port / blame->cycles;
+		fixed[SN_CAUSE_OPERAND] =
+		    waits_for_load(blaming, instruction) ? 0 : dependency / blame->cycles;
+	}
 }
 
 /* The largest part that wrong predictions can be: each of those of the rarer way costs so much, twice as many if both ways are foreseen wrongly. */

@@ -155,12 +155,14 @@ static double cycles_of(const struct sn_annotated_function *function,
 	const struct sn_issue_block *issue = &block->issue;
 	double least = fmax((double)issue->parts / SN_ISSUE_WIDTH, (double)issue->resource);
 	double cycles = 0.25 * least + 0.5 * issue->loads + 0.7 * issue->dependent_loads;
-	uint32_t longs = 0, branches = 0;
+	uint32_t branches = 0;
 	for (uint32_t i = block->first; i < block->first + block->count; i++) {
-		longs += function->instructions[i].effect.kind == SN_EFFECT_LONG;
-		branches += function->instructions[i].effect.kind == SN_EFFECT_BRANCH;
+		const struct sn_insn_effect *effect = &function->instructions[i].effect;
+		branches += effect->kind == SN_EFFECT_BRANCH;
+		if (effect->kind == SN_EFFECT_LONG || effect->kind == SN_EFFECT_WAIT ||
+		    effect->kind == SN_EFFECT_FENCE || effect->is_atomic)
+			cycles += effect->latency;
 	}
-	cycles += 15 * longs;
 	/* who enters it from elsewhere may have been foreseen wrongly */
 	cycles += follows_itself ? 0.5 * fmax((double)issue->loop - least, 0) : 1 + 0.4 * branches;
 	return fmax(cycles, 0.1);
