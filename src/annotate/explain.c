@@ -129,32 +129,39 @@ static int ask(struct sn_annotation *annotation)
 
 /* ---- frequencies ---- */
 
-static void count_loads(struct sn_annotated_function *function, const struct sn_scene *scene)
+static void count_access(struct sn_issue_block *issue, const struct sn_scene *scene,
+			 size_t instruction)
+{
+	const struct sn_insn_effect *effect = &scene->function->instructions[instruction].effect;
+	if ((!effect->loads && !effect->stores) || effect->is_stack)
+		return;
+	struct sn_scene_source source = sn_scene_source_of(scene, instruction);
+	issue->lines += source.is_spread;
+	issue->pages += source.is_paged;
+	issue->loads += effect->loads;
+	issue->dependent_loads += effect->loads && (source.is_loaded || source.is_chase);
+}
+
+static void count_accesses(struct sn_annotated_function *function, const struct sn_scene *scene)
 {
 	for (uint32_t block = 0; block < function->block_count; block++) {
 		struct sn_annotated_block *own = &function->blocks[block];
-		own->issue.loads = own->issue.dependent_loads = 0;
-		for (uint32_t i = own->first; i < own->first + own->count; i++) {
-			const struct sn_insn_effect *effect = &function->instructions[i].effect;
-			if (!effect->loads || effect->is_stack)
-				continue;
-			struct sn_scene_source source = sn_scene_source_of(scene, i);
-			own->issue.loads++;
-			own->issue.dependent_loads += source.is_loaded || source.is_chase;
-		}
+		for (uint32_t i = own->first; i < own->first + own->count; i++)
+			count_access(&own->issue, scene, i);
 	}
 }
 
 /*
  * Cycles that an execution should take, waits among them. A processor that executes out of order overlaps what is in its window: of the least time that units need a part is seen, and most of the time goes
- * into what cannot be overlapped. The coefficients are of seven programs beside exact counts (docs/results/frequency.md), rounded.
+ * into what cannot be overlapped. The coefficients are those of six programs beside exact counts (docs/results/frequency.md), rounded; of what goes from line to line and page to page they are guesses.
  */
 static double cycles_of(const struct sn_annotated_function *function,
 			const struct sn_annotated_block *block, bool follows_itself)
 {
 	const struct sn_issue_block *issue = &block->issue;
 	double least = fmax((double)issue->parts / SN_ISSUE_WIDTH, (double)issue->resource);
-	double cycles = 0.25 * least + 0.5 * issue->loads + 0.7 * issue->dependent_loads;
+	double cycles = 0.25 * least + 0.5 * issue->loads + 0.7 * issue->dependent_loads +
+			4 * issue->lines + 8 * issue->pages;
 	uint32_t branches = 0;
 	for (uint32_t i = block->first; i < block->first + block->count; i++) {
 		const struct sn_insn_effect *effect = &function->instructions[i].effect;
@@ -210,7 +217,7 @@ static int find_frequencies(struct sn_annotated_function *function)
 	int result = sn_scene_graph(function, &graph);
 	result = result ? result : sn_scene_find(&scene, function);
 	if (!result)
-		count_loads(function, &scene);
+		count_accesses(function, &scene);
 	if (!blocks)
 		result = SN_ERR_MEMORY;
 	if (!result)

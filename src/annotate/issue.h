@@ -31,6 +31,8 @@ struct sn_issue_block {
 	float resource; /* of units and dispatch, where nothing waits for operands */
 	uint32_t loads,
 	    dependent_loads; /* of memory beside the stack; those whose address another load made */
+	uint32_t lines,
+	    pages; /* loads and stores that go from line to line, and of these from page to page */
 };
 
 /* By the simple model; `issues` has `count`. 0 or SN_ERR_MEMORY. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BACK_MOST = 40, SOURCE_DEPTH = 6, PAGE_SHIFT = 12 };
+enum { BACK_MOST = 40, SOURCE_DEPTH = 6, PAGE_SHIFT = 12, LINE_BYTES = 64 };
 
 int sn_scene_graph(const struct sn_annotated_function *function, struct sn_flow_graph *graph)
 {
@@ -165,12 +165,20 @@ size_t sn_scene_maker(const struct sn_scene *scene, size_t instruction, uint64_t
 	return SIZE_MAX;
 }
 
-static bool has_page_step(const struct sn_scene_loop *loop, uint8_t reg, unsigned scale)
+/* Whether a register steps by so many bytes or more in each turn of the loop. */
+static bool has_step(const struct sn_scene_loop *loop, uint8_t reg, unsigned scale, int64_t bytes)
 {
 	if (!loop || reg >= 64 || (loop->unsteady >> reg & 1))
 		return false;
 	int64_t step = loop->step[reg] * (int64_t)(scale ? scale : 1);
-	return step >= 1 << PAGE_SHIFT || step <= -(1 << PAGE_SHIFT);
+	return step >= bytes || step <= -bytes;
+}
+
+static bool has_address_step(const struct sn_scene_loop *loop, const struct sn_insn_effect *effect,
+			     int64_t bytes)
+{
+	return has_step(loop, effect->base, 1, bytes) ||
+	       has_step(loop, effect->index, effect->scale, bytes);
 }
 
 /* Follows registers of an address to what made them. */
@@ -198,8 +206,8 @@ struct sn_scene_source sn_scene_source_of(const struct sn_scene *scene, size_t i
 	const struct sn_insn_effect *effect = &scene->function->instructions[instruction].effect;
 	const struct sn_scene_loop *loop = sn_scene_loop_at(scene, instruction);
 	struct sn_scene_source source = {.is_paged =
-					     has_page_step(loop, effect->base, 1) ||
-					     has_page_step(loop, effect->index, effect->scale),
+					     has_address_step(loop, effect, 1 << PAGE_SHIFT),
+					 .is_spread = has_address_step(loop, effect, LINE_BYTES),
 					 .is_steady = loop && !(effect->address & loop->written)};
 	if (effect->address)
 		follow(scene, instruction, instruction, effect->address, 0, &source);

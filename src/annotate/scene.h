@@ -28,6 +28,7 @@ struct sn_scene_source {
 	bool is_loaded; /* another load made it */
 	bool is_chase;	/* this instruction itself made it, in the turn before */
 	bool is_paged;	/* it goes from page to page */
+	bool is_spread; /* it goes from line to line */
 	bool is_steady; /* it is the same in each turn of the loop */
 };
 
