@@ -5,7 +5,7 @@
 Each program is run with its input several times under one `sonde run`, and once under callgrind, which counts each instruction. A way to estimate gives each basic block a frequency;
 one factor for the whole program is free (the one that puts most of the samples within 10 %). Told is the part of the samples that lie in blocks whose estimate is within 5, 10 and 15 % of the count: the
 measure of Anderson et al., "Continuous profiling: where have all the cycles gone?", TOCS 15 (1997), figure 8; and, as there, the part of the executions of edges whose estimate is within 10 %, with the same factor.
-"annotate" is what `sonde annotate` says.
+"annotate" is what `sonde annotate` says, in all and by its confidence.
 
 Half of the programs are put aside: nobody looks at them while estimators are written (--held-out runs them).
 
@@ -111,8 +111,8 @@ class Sampled:
         for address in sorted(self.instructions):
             if address in self.blocks or not blocks:
                 blocks.append([])
-            start = blocks[-1][0] if blocks[-1] else {"class": self.blocks.get(address, {}).get("class"), "frequency": self.blocks.get(address, {}).get("frequency", 0)}
-            blocks[-1].append({**self.instructions[address], "class": start["class"], "frequency": start["frequency"]})
+            start = blocks[-1][0] if blocks[-1] else {"class": None, "frequency": 0, "frequency_confidence": "low", **self.blocks.get(address, {})}
+            blocks[-1].append({**self.instructions[address], **{key: start[key] for key in ("class", "frequency", "frequency_confidence")}})
         return blocks
 
 
@@ -203,6 +203,20 @@ def print_rows(name: str, found: Sampled, counts: Counts) -> None:
         factor, parts = judge(estimate(blocks), true, weights)
         edges = f"{100 * judge_edges(found, factor, true_edges(found, counts)):.0f}" if way == "annotate" else ""
         print(f"| {name} | {sum(weights):,.0f} | {sum(weight > 0 for weight in weights):,} | {way} | " + " | ".join(f"{100 * part:.0f}" for part in parts) + f" | {edges} |", flush=True)
+    print_confidence(name, blocks, true, weights)
+
+
+def print_confidence(name: str, blocks: list[list[dict]], true: list[int], weights: list[float]) -> None:
+    """Of the blocks of each confidence the samples, and of these the parts within 15 % and within a factor of two, all with the factor of the whole program."""
+    estimates = annotated(blocks)
+    factor, _ = judge(estimates, true, weights)
+    told = []
+    for level in ("high", "medium", "low"):
+        chosen = [(estimate * factor / count if count else 0, weight) for estimate, count, weight, block in zip(estimates, true, weights, blocks) if block[0]["frequency_confidence"] == level]
+        total = sum(weight for _, weight in chosen)
+        parts = [sum(weight for ratio, weight in chosen if low <= ratio <= high) / (total or 1) for low, high in ((0.85, 1.15), (0.5, 2))]
+        told.append(f"{level}: {total:,.0f} samples, " + " and ".join(f"{100 * part:.0f} %" for part in parts))
+    print(f"<!-- {name}, within 15 % and a factor of two by confidence: {'; '.join(told)} -->", flush=True)
 
 
 def main() -> None:

@@ -232,9 +232,9 @@ static enum sn_confidence confidence_of(const struct link *link,
 					const struct sn_frequency_block *block)
 {
 	double apart = fabs(log(link->flow / link->guess));
-	if (block->samples >= 100 && apart < 0.5 && block->doubt <= 1)
+	if (block->samples >= 100 && apart < 1 && block->doubt <= 1)
 		return SN_CONFIDENCE_HIGH;
-	return block->samples >= 20 && apart < 1 ? SN_CONFIDENCE_MEDIUM : SN_CONFIDENCE_LOW;
+	return block->samples >= 20 && apart < 1.5 ? SN_CONFIDENCE_MEDIUM : SN_CONFIDENCE_LOW;
 }
 
 static void keep(struct sn_frequencies *frequencies, const struct sn_flow_graph *graph,
