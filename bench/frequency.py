@@ -36,7 +36,7 @@ PROGRAMS = {
 }
 HELD_OUT = {
     "zstd": (["zstd", "-c", "-9", "--single-thread", "-q", "{bytes}"], 1), "perl": (["perl", "-e", "my %h; $h{{$_ % 4999}} .= chr(65 + $_ % 26) for 1..{0}; my $n = 0; $n += length for values %h; print $n"], 1500000),
-    "bc": (["bc", "-q", "{bc}"], 1), "sha256sum": (["sha256sum", "{bytes}"], 1), "cc1": (["gcc", "-O1", "-S", "-o", "-", "{c}"], 1), "sed": (["sed", "-E", "s/([a-f]+)([0-9]+)/\\2\\1/g", "{text}"], 1),
+    "bc": (["bc", "-q", "-l", "{bc}"], 1), "sha256sum": (["sha256sum", "{bytes}"], 1), "cc1": (["gcc", "-O1", "-S", "-o", "-", "{c}"], 1), "sed": (["sed", "-E", "s/([a-f]+)([0-9]+)/\\2\\1/g", "{text}"], 1),
     "python3": (["/usr/bin/python3", "-c", "d = {{}}\nfor i in range({0}):\n    d[i % 997] = d.get(i % 991, 0) + len(str(i))\nprint(sum(d.values()))"], 700000),
 }
 

@@ -460,6 +460,7 @@ static int add_function(struct annotating *annotating, const struct share *share
 	struct sn_annotation *annotation = annotating->annotation;
 	struct sn_annotated_function function = {.value = share->value, .samples = share->samples};
 	function.start = annotating->code->functions[share->function].start;
+	function.is_modelled = annotating->effects != NULL;
 	int result = describe(annotating, &function);
 	if (result || !is_asked_for(annotating, &function, share->function))
 		return result;

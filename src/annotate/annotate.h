@@ -79,6 +79,8 @@ struct sn_annotated_function {
 	struct sn_annotated_block *blocks; /* by address; they may overlap */
 	struct sn_annotated_edge *edges;
 	uint32_t block_count, edge_count, class_count;
+	bool
+	    is_modelled; /* the effects of its instructions are known: it has frequencies, cycles and culprits */
 };
 
 /* Why values of an image are not shown. */

@@ -73,10 +73,12 @@ static int add_block(struct asking *asking, struct sn_annotated_function *functi
 	return result;
 }
 
-static bool is_worth_asking(const struct asking *asking, const struct sn_annotated_block *block)
+static bool is_worth_asking(const struct asking *asking,
+			    const struct sn_annotated_function *function,
+			    const struct sn_annotated_block *block)
 {
-	return block->samples > 0 && block->count && block->count <= MCA_BLOCK_MOST &&
-	       asking->instructions < MCA_ALL_MOST;
+	return function->is_modelled && block->samples > 0 && block->count &&
+	       block->count <= MCA_BLOCK_MOST && asking->instructions < MCA_ALL_MOST;
 }
 
 /* In place of the simple model's. */
@@ -110,7 +112,7 @@ static int ask(struct sn_annotation *annotation)
 	for (size_t number = 0; number < annotation->function_count; number++) {
 		struct sn_annotated_function *function = &annotation->functions[number];
 		for (uint32_t block = 0; !result && block < function->block_count; block++)
-			if (is_worth_asking(&asking, &function->blocks[block]))
+			if (is_worth_asking(&asking, function, &function->blocks[block]))
 				result = add_block(&asking, function, &function->blocks[block]);
 	}
 	if (!result)
@@ -233,6 +235,17 @@ static int find_frequencies(struct sn_annotated_function *function)
 	return result;
 }
 
+static int explain_function(struct sn_annotated_function *function,
+			    const struct sn_blame_footprint *footprint, struct sn_arena *arena)
+{
+	for (size_t i = 0; i < function->count; i++)
+		function->instructions[i].blame.cycles = NAN;
+	if (!function->is_modelled || !(function->samples > 0))
+		return 0;
+	int result = find_frequencies(function);
+	return result ? result : sn_blame_function(function, footprint, arena);
+}
+
 int sn_explain(struct sn_annotation *annotation, const struct sn_blame_footprint *footprint,
 	       bool no_mca)
 {
@@ -241,13 +254,7 @@ int sn_explain(struct sn_annotation *annotation, const struct sn_blame_footprint
 		result = model_function(&annotation->functions[i]);
 	if (!result && !no_mca)
 		result = ask(annotation);
-	for (size_t i = 0; !result && i < annotation->function_count; i++) {
-		struct sn_annotated_function *function = &annotation->functions[i];
-		if (!(function->samples > 0))
-			continue;
-		result = find_frequencies(function);
-		result =
-		    result ? result : sn_blame_function(function, footprint, &annotation->texts);
-	}
+	for (size_t i = 0; !result && i < annotation->function_count; i++)
+		result = explain_function(&annotation->functions[i], footprint, &annotation->texts);
 	return result;
 }
