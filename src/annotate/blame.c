@@ -33,8 +33,9 @@ struct blaming {
 	struct sn_scene scene;
 	struct suspicion *suspicions; /* of each instruction, times samples */
 	uint32_t *first,
-	    *at;      /* edges by the block that they enter: at[first[b]] to at[first[b + 1]] */
-	double *bias; /* of each block the largest part of its edges; 1 without a choice */
+	    *at; /* edges by the block that they enter: at[first[b]] to at[first[b + 1]] */
+	bool has_indirect; /* jumps through a register or memory */
+	double *bias;	   /* of each block the largest part of its edges; 1 without a choice */
 };
 
 static const char *const texts[] = {
@@ -200,7 +201,10 @@ static double doubt_of_entry(const struct blaming *blaming, uint32_t block)
 		flow += edge->frequency;
 		doubt += edge->frequency * doubt_of_branch(blaming, from->first + from->count - 1);
 	}
-	return flow > 0 ? doubt / flow : 0;
+	if (flow > 0)
+		return doubt / flow;
+	/* nothing known leads there: a jump that goes anywhere may */
+	return blaming->has_indirect && block ? 1.5 : 0;
 }
 
 static bool is_first(const struct blaming *blaming, size_t instruction)
@@ -438,6 +442,9 @@ static int find_culprits(struct blaming *blaming, size_t instruction)
 static void find_bias(struct blaming *blaming)
 {
 	const struct sn_annotated_function *function = blaming->function;
+	for (size_t i = 0; i < function->count; i++)
+		blaming->has_indirect |=
+		    function->instructions[i].effect.kind == SN_EFFECT_INDIRECT;
 	for (uint32_t block = 0; block < function->block_count; block++)
 		blaming->bias[block] = 0;
 	for (uint32_t edge = 0; edge < function->edge_count; edge++) {

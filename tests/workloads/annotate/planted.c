@@ -111,6 +111,119 @@ static void lock_twice(uint64_t turns)
 	pthread_join(other, NULL);
 }
 
+/* ---- the same causes in other clothes: written when the weights of suspicions were fixed, and not looked at before ---- */
+
+/* The data cache: words of 64 MiB in random order, none of which says where the next one is. */
+APART static void planted_hash(uint64_t turns)
+{
+	uint64_t state = 1, sum = 0;
+	for (uint64_t i = 0; i < turns * 100000; i++) {
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		sum += ((const uint64_t *)memory)[state >> 41];
+	}
+	result = sum;
+}
+
+/* The data cache: a list that is looked through for what is not there. */
+APART static void planted_search(uint64_t turns)
+{
+	uint64_t left = turns * 100000;
+	for (const uint64_t *at = (const uint64_t *)memory; left; left--) {
+		if (at[1] == 12345)
+			break;
+		at = (const uint64_t *)*at;
+	}
+	result = left;
+}
+
+/* The data TLB: columns of a matrix, whose rows are more than a page. */
+APART static void planted_column(uint64_t turns)
+{
+	enum { ROWS = 4000, WORDS = 520 };
+	double sum = 0;
+	for (uint64_t i = 0; i < turns * 10; i++)
+		for (int column = 0; column < 8; column++)
+			for (int row = 0; row < ROWS; row++)
+				sum += ((const double *)memory)[row * WORDS + column * 8];
+	result = (uint64_t)sum;
+}
+
+/* Jumps that nobody can foresee. */
+APART static void planted_switch(uint64_t turns)
+{
+	static const void *const places[] = {&&one, &&two, &&three, &&four};
+	uint64_t state = 88172645463325252u, sum = 0, left = turns * 100000;
+next:
+	if (!left--) {
+		result = sum;
+		return;
+	}
+	goto *places[mixed(&state) & 3];
+one:
+	sum += 1;
+	goto next;
+two:
+	sum ^= 2;
+	goto next;
+three:
+	sum -= 3;
+	goto next;
+four:
+	sum *= 5;
+	goto next;
+}
+
+/* The unit for roots. */
+APART static void planted_root(uint64_t turns)
+{
+	double value = 2;
+	for (uint64_t i = 0; i < turns * 100000; i++)
+		__asm__ volatile("sqrtsd %0, %0" : "+x"(value));
+	result = (uint64_t)value;
+}
+
+/* The store buffer: words of 64 MiB in random order. */
+APART static void planted_scatter(uint64_t turns)
+{
+	uint64_t state = 1;
+	for (uint64_t i = 0; i < turns * 100000; i++) {
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		((uint64_t *)memory)[state >> 41] = state;
+	}
+}
+
+/* Synchronization: a fence behind each store. */
+APART static void planted_fence(uint64_t turns)
+{
+	for (uint64_t i = 0; i < turns * 100000; i++) {
+		*(volatile uint64_t *)memory = i;
+		__asm__ volatile("mfence" ::: "memory");
+	}
+}
+
+static uint64_t turn_of;
+
+/* Synchronization: two threads take turns, and pause meanwhile. */
+APART static void *planted_spin(void *turns)
+{
+	static uint64_t next_number;
+	uint64_t own = __atomic_fetch_add(&next_number, 1, __ATOMIC_SEQ_CST);
+	for (uint64_t i = own; i < *(uint64_t *)turns * 10000; i += 2) {
+		while (__atomic_load_n(&turn_of, __ATOMIC_ACQUIRE) != i)
+			__builtin_ia32_pause();
+		__atomic_store_n(&turn_of, i + 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+static void spin_twice(uint64_t turns)
+{
+	pthread_t other;
+	pthread_create(&other, NULL, planted_spin, &turns);
+	planted_spin(&turns);
+	pthread_join(other, NULL);
+}
+
 /* A ring through all lines in random order. */
 static void make_ring(void)
 {
@@ -135,21 +248,25 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(uint64_t turns);
 		uint64_t turns;
-	} all[] = {{"chase", planted_chase, 150},    {"pages", planted_pages, 800},
-		   {"branch", planted_branch, 1000}, {"divide", planted_divide, 2000},
-		   {"stores", planted_stores, 1000}, {"code", planted_code, 1500},
-		   {"lock", lock_twice, 300}};
+	} all[] = {{"chase", planted_chase, 150},     {"pages", planted_pages, 800},
+		   {"branch", planted_branch, 1000},  {"divide", planted_divide, 2000},
+		   {"stores", planted_stores, 1000},  {"code", planted_code, 1500},
+		   {"lock", lock_twice, 300},	      {"search", planted_search, 150},
+		   {"hash", planted_hash, 400},	      {"column", planted_column, 100},
+		   {"switch", planted_switch, 800},   {"root", planted_root, 800},
+		   {"scatter", planted_scatter, 300}, {"fence", planted_fence, 300},
+		   {"spin", spin_twice, 50}};
 	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	madvise(memory, BYTES, MADV_NOHUGEPAGE);
 	memset(memory, 1, BYTES);
 	for (size_t i = 0; argc > 1 && i < sizeof(all) / sizeof(all[0]); i++) {
 		if (strcmp(argv[1], all[i].name) != 0)
 			continue;
-		if (i == 0)
+		if (!strcmp(argv[1], "chase") || !strcmp(argv[1], "search"))
 			make_ring();
 		all[i].run(argc > 2 ? strtoull(argv[2], NULL, 10) : all[i].turns);
 		return 0;
 	}
-	fprintf(stderr, "planted chase|pages|branch|divide|stores|code|lock [TURNS]\n");
+	fprintf(stderr, "planted NAME [TURNS]\n");
 	return 1;
 }
