@@ -54,8 +54,8 @@ void sn_epoch_writer_close(struct sn_epoch_writer *writer);
 uint32_t sn_epoch_writer_origin(struct sn_epoch_writer *writer,
 				const struct sn_epoch_origin *origin);
 uint32_t sn_epoch_writer_image(struct sn_epoch_writer *writer, const struct sn_epoch_image *image);
-/* A name is only needed once for each epoch, but costs little when it is given again. Of two names
- * for one start the later one is kept. */
+/* To be given in each flush that has counts there, since an epoch ends unasked; what the epoch has
+ * already is not written again. Of two names for one start the later one is kept. */
 void sn_epoch_writer_name(struct sn_epoch_writer *writer, const struct sn_epoch_name *name);
 /* In any order; those of one place are summed. */
 void sn_epoch_writer_count(struct sn_epoch_writer *writer, uint32_t origin, uint32_t image,
@@ -65,7 +65,9 @@ void sn_epoch_writer_stack(struct sn_epoch_writer *writer, const struct sn_epoch
 uint64_t sn_epoch_writer_pending_bytes(const struct sn_epoch_writer *writer);
 
 /* Of the flush, flushes and watched_ns are ignored. A flush without counts is one, too: it tells
- * that nothing ran, or what was lost. SN_ERR_MEMORY: an addition is missing; discard. */
+ * that nothing ran, or what was lost. SN_ERR_IO: the additions are kept, for this flush or the next
+ * one, whose times, samples and losses are then to cover both. SN_ERR_MEMORY: an addition may be
+ * missing, or there is none now. SN_ERR_ARGUMENT: more than 2^22 counts; discard. */
 int sn_epoch_writer_commit(struct sn_epoch_writer *writer, const struct sn_epoch_flush *flush,
 			   struct sn_error *error);
 /* Forgets all additions since the last commit. */
@@ -73,7 +75,8 @@ void sn_epoch_writer_discard(struct sn_epoch_writer *writer);
 
 /* ---- what becomes of epochs ---- */
 
-/* When epochs are sealed, merged and deleted. Ages are from the end of an epoch to now. */
+/* When epochs are sealed, merged and deleted. Ages are from the end of an epoch to now, or from that
+ * of the hour or day. */
 struct sn_epoch_policy {
 	uint64_t epoch_ns;     /* an epoch is sealed when it has lasted as long */
 	uint64_t hour_age_ns;  /* sealed epochs that began in one hour become one */
