@@ -21,6 +21,8 @@
 struct place {
 	uint32_t module;
 	uint64_t offset; /* within the instruction */
+	uint32_t
+	    owner; /* its function, of the code of the image that is being read; SN_CODE_NONE */
 	double value, samples;
 };
 
@@ -101,7 +103,7 @@ static int collect(struct annotating *annotating)
 					     &annotating->place_count,
 					     (struct place){frame->module,
 							    frame->offset - (frame->flags & 1),
-							    stat.sum, stat.count});
+							    SN_CODE_NONE, stat.sum, stat.count});
 	}
 	sort_places(annotating->places, annotating->place_count, NULL);
 	return result;
@@ -218,7 +220,7 @@ static int note_gap(struct annotating *annotating, const char *why, double value
 SN_SORT_BY(sort_shares, struct share, const void *,
 	   SN_ORDER(b->value, a->value) ?: SN_ORDER(a->function, b->function));
 
-static int share_out(struct annotating *annotating, const struct place *places, size_t count,
+static int share_out(struct annotating *annotating, struct place *places, size_t count,
 		     struct share **shares, size_t *share_count)
 {
 	struct sn_intern functions = {0};
@@ -227,6 +229,7 @@ static int share_out(struct annotating *annotating, const struct place *places, 
 	for (size_t i = 0; !result && i < count; i++) {
 		uint32_t at = sn_code_function_at(annotating->code, places[i].offset);
 		uint32_t function = at == SN_CODE_NONE ? at : sn_flow_owner(annotating->code, at);
+		places[i].owner = function;
 		uint32_t number = sn_intern_item(&functions, &function, sizeof(function), shares,
 						 &capacity, {function, 0, 0});
 		if (number == SN_INTERN_NONE) {
@@ -439,14 +442,14 @@ static void add_to_blocks(struct sn_annotated_function *function,
 		}
 }
 
-static void add_samples(const struct annotating *annotating, struct sn_annotated_function *function,
-			uint32_t number, const struct place *places, size_t count)
+static void add_samples(struct sn_annotated_function *function, uint32_t number,
+			const struct place *places, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		uint32_t at = sn_code_function_at(annotating->code, places[i].offset);
+		if (places[i].owner != number)
+			continue;
 		size_t instruction = find_instruction(function, places[i].offset);
-		if (at == SN_CODE_NONE || instruction == function->count ||
-		    sn_flow_owner(annotating->code, at) != number)
+		if (instruction == function->count)
 			continue;
 		function->instructions[instruction].value += places[i].value;
 		function->instructions[instruction].samples += places[i].samples;
@@ -467,7 +470,7 @@ static int add_function(struct annotating *annotating, const struct share *share
 	result = decode(annotating, &function, share->function);
 	result = result ? result : find_lines(annotating, &function);
 	if (!result) {
-		add_samples(annotating, &function, share->function, places, count);
+		add_samples(&function, share->function, places, count);
 		result = sn_vec_push(&annotation->functions, &annotation->function_capacity,
 				     &annotation->function_count, function);
 	}
@@ -488,7 +491,7 @@ static void add_footprint(struct annotating *annotating, const struct place *pla
 	}
 }
 
-static int annotate_image(struct annotating *annotating, const struct place *places, size_t count)
+static int annotate_image(struct annotating *annotating, struct place *places, size_t count)
 {
 	const struct sonde_db *db = annotating->request->db;
 	const struct sonde_db_module *module = sonde_db_module(db, places->module);
