@@ -282,6 +282,8 @@ static void put_cost(struct sn_buffer *answer, const struct daemon *daemon,
 	sn_buffer_print(answer, "own.share %.6f\n", cost_between(daemon, &daemon->start, end));
 	sn_buffer_print(answer, "own.table_hit_share %.4f\n",
 			counted ? (double)sn_kernel_hits(daemon->kernel) / (double)counted : 0);
+	sn_buffer_print(answer, "own.walk_share %.4f\n",
+			counted ? (double)sn_kernel_walks(daemon->kernel) / (double)counted : 0);
 }
 
 static void put_status(struct sn_buffer *answer, const struct daemon *daemon)

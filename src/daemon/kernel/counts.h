@@ -22,7 +22,8 @@ enum {
 	SN_PAIR_NUMBERS = 0x10000,
 	SN_PAIR_TURN_BIT = 0x8000,
 	SN_PAIRS_OF_TURN = 0x4000,
-	SN_VMA_CACHE = 8, /* mappings of the running process that a processor remembers */
+	SN_PROCESSES = 8, /* processes that a processor remembers */
+	SN_MAPPINGS = 8,  /* mappings of each of them */
 	SN_PATH_BYTES = 2048,
 };
 
@@ -89,23 +90,27 @@ struct sn_cached_mapping {
 	uint64_t number; /* of the pair */
 };
 
-/* Whose samples a processor counted last. */
+/*
+ * A process that a processor sampled lately. To find out whose time it is and in which file an address lies takes some twenty places of the kernel's memory,
+ * none of which is in a cache.
+ */
 struct sn_cached_process {
 	uint64_t mm, stack, cgroups; /* change when the process executes another program or moves */
 	uint32_t tgid, mapping_sequence;
 	uint32_t turn, next, remembered; /* where the next mapping is remembered; how many are */
 	uint64_t kernel; /* number of the pair of this process in the kernel; 0: not known yet */
 	struct sn_pair whose; /* without an image; of another turn: not known yet */
-	struct sn_cached_mapping mapping[SN_VMA_CACHE];
+	struct sn_cached_mapping mapping[SN_MAPPINGS];
 };
 
 struct sn_counts {
 	/* Written by this processor in its samples. */
 	uint64_t fate[SN_FATES];
-	uint64_t hits; /* samples that were in their bucket already */
+	uint64_t hits;	/* samples that were in their bucket already */
+	uint64_t walks; /* samples for which a mapping had to be looked for */
 	uint64_t log_head;
 	uint64_t victim;
-	struct sn_cached_process process;
+	struct sn_cached_process process[SN_PROCESSES]; /* by the last bits of tgid */
 	/* Written by the daemon. */
 	uint64_t log_tail __attribute__((aligned(64)));
 	uint64_t log[SN_COUNTS_LOG] __attribute__((aligned(64)));

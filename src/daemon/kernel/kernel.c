@@ -315,6 +315,14 @@ uint64_t sn_kernel_hits(const struct sn_kernel *kernel)
 	return hits;
 }
 
+uint64_t sn_kernel_walks(const struct sn_kernel *kernel)
+{
+	uint64_t walks = 0;
+	for (unsigned i = 0; i < kernel->processors; i++)
+		walks += __atomic_load_n(&counts_of(kernel, i)->walks, __ATOMIC_RELAXED);
+	return walks;
+}
+
 /* ---- what it costs ---- */
 
 static bool read_times(const struct sn_kernel *kernel, uint64_t *ns, uint64_t *runs)

@@ -66,6 +66,12 @@ uint64_t sn_kernel_hits(const struct sn_kernel *kernel)
 	return 0;
 }
 
+uint64_t sn_kernel_walks(const struct sn_kernel *kernel)
+{
+	(void)kernel;
+	return 0;
+}
+
 void sn_kernel_begin_timing(struct sn_kernel *kernel)
 {
 	(void)kernel;

@@ -315,7 +315,8 @@ static __always_inline enum sn_sample_fate count(struct sn_counts *mine, uint64_
 static __always_inline bool has_sequence(struct mm_struct *mm)
 {
 	struct mm_struct___before_6_13 *older = (void *)mm;
-	return bpf_core_field_exists(older->mm_lock_seq);
+	return bpf_core_field_exists(mm->mm_lock_seq.sequence) ||
+	       bpf_core_field_exists(older->mm_lock_seq);
 }
 
 static __always_inline uint32_t sequence_of(struct mm_struct *mm)
@@ -328,14 +329,14 @@ static __always_inline uint32_t sequence_of(struct mm_struct *mm)
 }
 
 static __always_inline enum sn_sample_fate
-sample_kernel(void *ctx, struct sn_counts *mine, struct task_struct *task, struct mm_struct *mm,
-	      struct sn_counts_control *how, uint64_t address)
+sample_kernel(void *ctx, struct sn_counts *mine, struct sn_cached_process *process,
+	      struct task_struct *task, struct mm_struct *mm, struct sn_counts_control *how,
+	      uint64_t address)
 {
-	struct sn_cached_process *process = &mine->process;
 	if (process->kernel == 0) {
 		struct where where = {};
 		struct sn_pair pair;
-		describe_process(&pair, &mine->process, task, mm, how);
+		describe_process(&pair, process, task, mm, how);
 		pair.kind = SN_IMAGE_KERNEL;
 		process->kernel = number_of(ctx, task, how, &pair, &where);
 		if (process->kernel == 0)
@@ -344,7 +345,9 @@ sample_kernel(void *ctx, struct sn_counts *mine, struct task_struct *task, struc
 	return count(mine, process->kernel << 48 | (address & 0xffffffff) << 16);
 }
 
-static __noinline int remember_mapping(void *ctx, struct sn_counts *mine, uint64_t address)
+/* Finds the mapping of an address, and gives it a number. */
+static __noinline int remember_mapping(void *ctx, struct sn_counts *mine, uint32_t slot,
+				       uint64_t address)
 {
 	uint32_t zero = 0;
 	struct sn_counts_control *how = bpf_map_lookup_elem(&control, &zero);
@@ -352,27 +355,28 @@ static __noinline int remember_mapping(void *ctx, struct sn_counts *mine, uint64
 	struct mm_struct *mm = task->mm;
 	if (!how || !mine || !mm)
 		return SN_LOST_NO_CODE;
+	struct sn_cached_process *process = &mine->process[slot & (SN_PROCESSES - 1)];
 	struct where where = {};
+	mine->walks++;
 	int found = find_mapping(mm, address, &where);
 	if (found != SN_FATE_COUNTED)
 		return found;
 	struct sn_pair pair;
-	describe_process(&pair, &mine->process, task, mm, how);
+	describe_process(&pair, process, task, mm, how);
 	describe_image(&pair, task, mm, address, &where);
 	uint32_t sequence = sequence_of(mm);
-	if (sequence != mine->process.mapping_sequence || sequence & 1)
+	if (sequence != process->mapping_sequence || sequence & 1)
 		return SN_LOST_MAPPING;
 	uint32_t number = number_of(ctx, task, how, &pair, &where);
 	if (number == 0)
 		return SN_LOST_PAIRS;
-	struct sn_cached_mapping *mapping =
-	    &mine->process.mapping[mine->process.next++ & (SN_VMA_CACHE - 1)];
+	struct sn_cached_mapping *mapping = &process->mapping[process->next++ & (SN_MAPPINGS - 1)];
 	mapping->start = where.start;
 	mapping->end = where.end;
 	mapping->offset = where.offset;
 	mapping->number = number;
-	if (mine->process.remembered < SN_VMA_CACHE)
-		mine->process.remembered++;
+	if (process->remembered < SN_MAPPINGS)
+		process->remembered++;
 	return SN_FATE_COUNTED;
 }
 
@@ -385,24 +389,25 @@ static __always_inline int count_at(struct sn_counts *mine, const struct sn_cach
 	return count(mine, mapping->number << 48 | offset << 16);
 }
 
-static __always_inline int sample_user(void *ctx, struct sn_counts *mine, uint64_t address)
+static __always_inline int sample_user(void *ctx, struct sn_counts *mine, uint32_t slot,
+				       uint64_t address)
 {
-	for (uint32_t i = 0; i < SN_VMA_CACHE && i < mine->process.remembered; i++)
-		if (address - mine->process.mapping[i].start <
-		    mine->process.mapping[i].end - mine->process.mapping[i].start)
-			return count_at(mine, &mine->process.mapping[i], address);
-	int fate = remember_mapping(ctx, mine, address);
+	struct sn_cached_process *process = &mine->process[slot];
+	for (uint32_t i = 0; i < SN_MAPPINGS && i < process->remembered; i++)
+		if (address - process->mapping[i].start <
+		    process->mapping[i].end - process->mapping[i].start)
+			return count_at(mine, &process->mapping[i], address);
+	int fate = remember_mapping(ctx, mine, slot, address);
 	if (fate != SN_FATE_COUNTED)
 		return fate;
-	return count_at(mine, &mine->process.mapping[(mine->process.next - 1) & (SN_VMA_CACHE - 1)],
-			address);
+	return count_at(mine, &process->mapping[(process->next - 1) & (SN_MAPPINGS - 1)], address);
 }
 
-/* Forgets what is remembered of a process that no longer runs or has other mappings. */
-static __always_inline void follow_process(struct sn_counts *mine, struct task_struct *task,
-					   struct mm_struct *mm, struct sn_counts_control *how)
+/* Makes it remember this process, with its mappings as they are now. */
+static __always_inline void follow_process(struct sn_cached_process *process,
+					   struct task_struct *task, struct mm_struct *mm,
+					   struct sn_counts_control *how)
 {
-	struct sn_cached_process *process = &mine->process;
 	uint64_t stack = mm ? mm->start_stack : 0;
 	uint32_t sequence = mm ? sequence_of(mm) : 0, turn = how->numbers >> 32;
 	bool same = process->mm == (uint64_t)mm && process->tgid == (uint32_t)task->tgid &&
@@ -438,9 +443,12 @@ int sample(struct bpf_perf_event_data *ctx)
 		fate = SN_FATE_IDLE;
 	} else {
 		struct mm_struct *mm = task->mm;
-		follow_process(mine, task, mm, how);
-		fate = (int64_t)address < 0 ? sample_kernel(ctx, mine, task, mm, how, address)
-					    : sample_user(ctx, mine, address);
+		uint32_t slot = (uint32_t)task->tgid & (SN_PROCESSES - 1);
+		struct sn_cached_process *process = &mine->process[slot];
+		follow_process(process, task, mm, how);
+		fate = (int64_t)address < 0
+			   ? sample_kernel(ctx, mine, process, task, mm, how, address)
+			   : sample_user(ctx, mine, slot, address);
 	}
 	if (fate >= 0 && fate < SN_FATES)
 		mine->fate[fate]++;

@@ -93,6 +93,19 @@ def test_all_samples_are_accounted_for(tmp_path):
 
 
 @needs_bpf
+def test_a_loop_costs_no_search(tmp_path):
+    """What the samples of a process need is looked for once, not at each of them."""
+    store = tmp_path / "store"
+    with contextlib.ExitStack() as stack:
+        for _ in range(os.cpu_count()):
+            stack.enter_context(running())
+        with daemon(store, "-F", 4000):
+            time.sleep(2)
+            status = ask(store, "status")
+    assert status["own"]["table_hit_share"] > 0.3 and status["own"]["walk_share"] < 0.2, status
+
+
+@needs_bpf
 def test_status_for_people(tmp_path):
     store = tmp_path / "store"
     with daemon(store):
