@@ -7,7 +7,8 @@
  * Unlike there, an entry is one word, so that the daemon can take it with one atomic exchange while the processor goes on counting:
  * no interrupt of other processors, no second table, no moment at which samples are lost.
  *
- * An entry: bits 48 to 63 the number of a pair (whose code, which image), 16 to 47 the address in the image, 0 to 15 the count. 0 is free: no pair has number 0.
+ * An entry: bits 48 to 63 the number of a pair (whose code, which image), 16 to 47 the address in the image, 0 to 15 the count. The daemon
+ * takes the count and leaves the rest, so that what ran before a flush is found after it. No pair has number 0.
  */
 #pragma once
 
@@ -15,7 +16,7 @@
 
 enum {
 	SN_COUNTS_WAYS = 8,	  /* entries of a bucket: a cache line */
-	SN_COUNTS_BUCKETS = 4096, /* of a processor: 256 KiB */
+	SN_COUNTS_BUCKETS = 8192, /* of a processor: 512 KiB */
 	SN_COUNTS_LOG = 8192,	  /* entries that left the table and wait for the daemon: 64 KiB */
 	SN_COUNTS_MOST = 0xffff,  /* of one entry; one that is full leaves for the log */
 	/* Numbers of pairs have a half for each turn (the top bit), so that what was counted in the last turn can be told from this one's. */
@@ -109,7 +110,7 @@ struct sn_counts {
 	uint64_t hits;	/* samples that were in their bucket already */
 	uint64_t walks; /* samples for which a mapping had to be looked for */
 	uint64_t log_head;
-	uint64_t victim;
+	uint64_t evicted;
 	struct sn_cached_process process[SN_PROCESSES]; /* by the last bits of tgid */
 	/* Written by the daemon. */
 	uint64_t log_tail __attribute__((aligned(64)));
@@ -119,7 +120,7 @@ struct sn_counts {
 
 /* Written by the daemon, read by all processors. */
 struct sn_counts_control {
-	/* Upper half: the turn, 0, 1, 0, ...; lower half: how many numbers were given out in it. Processors add 1 and get both, so no number is given out in two turns. */
+	/* Upper half: the turn, which is one more each time; lower half: how many numbers were given out in it. Processors add 1 and get both, so no number is given out in two turns. */
 	uint64_t numbers;
 	uint32_t by_process;	/* each process is told apart */
 	uint32_t pairs_of_turn; /* at most SN_PAIRS_OF_TURN */

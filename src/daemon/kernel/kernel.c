@@ -247,30 +247,42 @@ static int take_log(struct sn_counts *counts, const struct sn_kernel_taker *take
 	return result;
 }
 
+/* The entry with its count, which is 0 from now on. */
+static uint64_t take_count(uint64_t *entry)
+{
+	uint64_t found = __atomic_load_n(entry, __ATOMIC_RELAXED);
+	while (found & SN_COUNTS_MOST &&
+	       !__atomic_compare_exchange_n(entry, &found, found & ~(uint64_t)SN_COUNTS_MOST, false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		;
+	return found;
+}
+
 static int take_table(struct sn_counts *counts, const struct sn_kernel_taker *taker)
 {
 	int result = 0;
-	for (size_t i = 0; !result && i < SN_COUNTS_BUCKETS * SN_COUNTS_WAYS; i++)
-		if (__atomic_load_n(&counts->table[i], __ATOMIC_RELAXED))
-			result = take_entry(
-			    taker, __atomic_exchange_n(&counts->table[i], 0, __ATOMIC_ACQ_REL));
+	for (size_t i = 0; !result && i < SN_COUNTS_BUCKETS * SN_COUNTS_WAYS; i++) {
+		uint64_t entry = take_count(&counts->table[i]);
+		if (entry & SN_COUNTS_MOST)
+			result = take_entry(taker, entry);
+	}
 	return result;
 }
 
-/* Begins a turn, and frees the kernel's memory of the one before the last. Its number. */
+/* Begins a turn, and frees the kernel's memory of the one before the last. Its half. */
 static int turn(struct sn_kernel *kernel)
 {
 	uint64_t before = __atomic_load_n(&kernel->control->numbers, __ATOMIC_RELAXED) >> 32;
-	uint64_t next = !before;
+	uint64_t next = before + 1, half = next & 1;
 	for (uint32_t i = 0; i < SN_PAIRS_OF_TURN; i++) {
-		struct sn_pair *pair = &kernel->told[next][i];
+		struct sn_pair *pair = &kernel->told[half][i];
 		if (pair->kind)
 			bpf_map_delete_elem(kernel->pairs, pair);
 		*pair = (struct sn_pair){0};
 	}
 	__atomic_store_n(&kernel->control->numbers, next << 32, __ATOMIC_SEQ_CST);
 	kernel->may_turn = false;
-	return (int)next;
+	return (int)half;
 }
 
 int sn_kernel_take(struct sn_kernel *kernel, bool whole, const struct sn_kernel_taker *taker,

@@ -204,9 +204,9 @@ static __always_inline uint32_t number_of(void *ctx, struct task_struct *task,
 	if (known)
 		return *known;
 	uint64_t given = __sync_fetch_and_add(&how->numbers, 1);
-	if (given >> 32 != pair->turn || (uint32_t)given >= how->pairs_of_turn - 1)
+	if ((uint16_t)(given >> 32) != pair->turn || (uint32_t)given >= how->pairs_of_turn - 1)
 		return 0;
-	uint32_t number = (uint32_t)given + 1 + pair->turn * SN_PAIR_TURN_BIT;
+	uint32_t number = (uint32_t)given + 1 + (pair->turn & 1) * SN_PAIR_TURN_BIT;
 	if (bpf_map_update_elem(&pairs, pair, &number, BPF_NOEXIST) !=
 	    0) { /* another processor was first */
 		known = bpf_map_lookup_elem(&pairs, pair);
@@ -226,7 +226,7 @@ static __always_inline void describe_process(struct sn_pair *pair,
 					     struct sn_counts_control *how)
 {
 	struct sn_pair *whose = &process->whose;
-	if (whose->turn != process->turn) {
+	if (whose->turn != (uint16_t)process->turn) {
 		whose->turn = process->turn;
 		whose->cgroup = task->cgroups->dfl_cgrp->kn->id;
 		whose->uid = task->cred->uid.val;
@@ -278,16 +278,19 @@ static __always_inline void put_in_log(struct sn_counts *mine, uint64_t entry)
 	__sync_fetch_and_add(&mine->log_head, 1); /* the entry is there before its number */
 }
 
+/* Of a bucket that is full the entry with the least count leaves; of several, another one each time. */
 static __always_inline enum sn_sample_fate count(struct sn_counts *mine, uint64_t key)
 {
 	uint32_t hash = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 40);
 	uint64_t *bucket = &mine->table[(hash & (SN_COUNTS_BUCKETS - 1)) * SN_COUNTS_WAYS];
-	uint32_t chosen = SN_COUNTS_WAYS;
+	uint64_t least = ~0ull, turn = mine->evicted;
+	uint32_t chosen = 0;
 #pragma unroll
-	for (int way = 0; way < SN_COUNTS_WAYS; way++) {
-		uint64_t entry = bucket[way];
-		if ((entry & ~(uint64_t)SN_COUNTS_MOST) == key) {
-			if ((entry & SN_COUNTS_MOST) == SN_COUNTS_MOST) {
+	for (uint32_t way = 0; way < SN_COUNTS_WAYS; way++) {
+		uint64_t entry = bucket[way], counted = entry & SN_COUNTS_MOST;
+		if (entry - counted == key) {
+			if (counted == SN_COUNTS_MOST) {
+				least = counted * SN_COUNTS_WAYS;
 				chosen = way;
 				break;
 			}
@@ -296,16 +299,20 @@ static __always_inline enum sn_sample_fate count(struct sn_counts *mine, uint64_
 				bucket[way] = key | 1; /* the daemon took it meanwhile */
 			return SN_FATE_COUNTED;
 		}
-		if (entry == 0)
+		uint64_t rank = counted * SN_COUNTS_WAYS + ((way + turn) & (SN_COUNTS_WAYS - 1));
+		if (rank < least) {
+			least = rank;
 			chosen = way;
+		}
 	}
-	if (chosen == SN_COUNTS_WAYS)
-		chosen = mine->victim++ & (SN_COUNTS_WAYS - 1);
-	if (mine->log_head - mine->log_tail >= SN_COUNTS_LOG)
+	bool is_counted = least >= SN_COUNTS_WAYS;
+	if (is_counted && mine->log_head - mine->log_tail >= SN_COUNTS_LOG)
 		return SN_LOST_LOG;
 	uint64_t old = __sync_lock_test_and_set(&bucket[chosen & (SN_COUNTS_WAYS - 1)], key | 1);
-	if (old)
+	if (old & SN_COUNTS_MOST) {
+		mine->evicted++;
 		put_in_log(mine, old);
+	}
 	return SN_FATE_COUNTED;
 }
 
@@ -422,7 +429,7 @@ static __always_inline void follow_process(struct sn_cached_process *process,
 		process->stack = stack;
 		process->cgroups = (uint64_t)task->cgroups;
 		process->turn = turn;
-		process->whose.turn = !turn;
+		process->whose.turn = turn + 1;
 	}
 	process->mapping_sequence = sequence;
 	process->next = process->remembered = 0;
