@@ -17,6 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The symbolizer sorts all that it knows whenever it learns: it is to forget what was asked for other functions. */
+enum { ASKED_MOST = 20000 };
+
 /* An address of a module that samples were taken at. */
 struct place {
 	uint32_t module;
@@ -40,6 +43,7 @@ struct annotating {
 	struct sn_disassembler *disassembler, *assembler; /* the second one in LLVM's syntax */
 	struct sn_effect_decoder *effects;
 	struct sn_blame_footprint footprint;
+	size_t asked;	 /* addresses of it since it forgot them */
 	uint32_t module; /* of the symbolizer */
 };
 
@@ -424,6 +428,11 @@ static int find_lines(struct annotating *annotating, struct sn_annotated_functio
 		last_name = frame->name;
 		function->instructions[i].inlined = kept_name;
 		result = kept_name ? result : SN_ERR_MEMORY;
+	}
+	annotating->asked += function->count;
+	if (annotating->asked > ASKED_MOST) {
+		sn_symbolizer_forget(annotating->symbolizer, annotating->module);
+		annotating->asked = 0;
 	}
 	free(addresses);
 	free(locations);
