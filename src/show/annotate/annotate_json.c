@@ -58,6 +58,8 @@ static void put_blame(const struct sn_insn_blame *blame, struct sn_json *json)
 	sn_json_end(json, ']');
 }
 
+#define LEAST_PART 1e-6 /* less is not told */
+
 /* Parts of the samples of all that is listed. */
 static void put_summary(const struct sn_annotation *annotation, struct sn_json *json)
 {
@@ -73,7 +75,7 @@ static void put_summary(const struct sn_annotation *annotation, struct sn_json *
 	all += rest;
 	sn_json_open(json, "summary", '{');
 	for (int cause = 0; all > 0 && cause < SN_CAUSE_COUNT; cause++)
-		if (parts[cause] > 0)
+		if (parts[cause] > LEAST_PART * all)
 			sn_json_put_number(json, sn_cause_text((enum sn_cause)cause),
 					   parts[cause] / all);
 	sn_json_end(json, '}');
