@@ -180,7 +180,7 @@ ESTIMATORS = {"uniform": uniform, "shifted": shifted, "classes": by_class, "anno
 
 def judge(estimates: list[float], counts: list[int], weights: list[float]) -> tuple[float, list[float]]:
     """The factor that puts most of the weights within 10 %, and the parts of them within 5, 10 and 15 % with it."""
-    pairs = [(estimate, count, weight) for estimate, count, weight in zip(estimates, counts, weights) if estimate > 0 and count > 0]
+    pairs = [(estimate, count, weight) for estimate, count, weight in zip(estimates, counts, weights) if estimate > 0 and count > 0 and weight > 0]
     best = max((count / estimate for estimate, count, _ in pairs), key=lambda factor: near(factor, pairs, 0.1), default=1.0)
     return best, [near(best, pairs, part) / (sum(weights) or 1) for part in (0.05, 0.1, 0.15)]
 
