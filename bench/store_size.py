@@ -30,27 +30,9 @@ EXECED = re.compile(r"PERF_RECORD_COMM exec: .*:(\d+)/\d+")
 SAMPLE = re.compile(r"\s*(.+?)\s+(\d+)/\d+\s+[\d.]+:\s+\S+\s+([0-9a-f]+)")
 
 
-class Segments:
-    """From offsets in files to their addresses."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, list[tuple[int, int, int]]] = {}
-
-    def address(self, path: str, offset: int) -> int:
-        if path not in self.known:
-            headers = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True, check=False).stdout
-            loads = [line.split() for line in headers.splitlines() if line.split()[:1] == ["LOAD"]]
-            self.known[path] = [(int(load[1], 16), int(load[4], 16), int(load[2], 16)) for load in loads]
-        for at, length, address in self.known[path]:
-            if at & ~4095 <= offset < at + length:
-                return offset - at + address
-        return offset
-
-
 def read(recording: str) -> list[tuple[str, str, int]]:
     """Program, image and address of each sample, in the order of time."""
     maps: dict[int, list[tuple[int, int, int, str]]] = defaultdict(list)
-    segments = Segments()
     samples = []
     script = subprocess.Popen(["perf", "script", "-i", recording, "--show-mmap-events", "--show-task-events", "-F", "comm,pid,tid,time,ip,event"],
                               stdout=subprocess.PIPE, text=True, errors="replace")
@@ -70,7 +52,7 @@ def read(recording: str) -> list[tuple[str, str, int]]:
             for start, end, offset, path in reversed(maps[int(found[2])]):
                 if start <= address < end:
                     image = path
-                    address = segments.address(path, address - start + offset) if path.startswith("/") else address
+                    address = address - start + offset if path.startswith("/") else address
                     break
             samples.append((found[1], image, address))
     script.wait()
