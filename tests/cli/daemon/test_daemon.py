@@ -274,7 +274,7 @@ def test_shares_of_functions(tmp_path, options):
     subprocess.run(["cc", "-O1", "-g", *options, source, "-o", program], check=True)
     with subprocess.Popen([program]) as process, daemon(store, "-F", 1000):
         time.sleep(2)
-        stored = ask(store, "flush")["samples"]["stored"]
+        ask(store, "flush")
         process.kill()
     subprocess.run([SONDE, "import", store, "-o", tmp_path / "run.sdb"], check=True)
     [metric] = {row["name"] for row in info(tmp_path)["metrics"]}
@@ -283,7 +283,7 @@ def test_shares_of_functions(tmp_path, options):
         for name in {frame["name"].split(" ")[0] for frame in frames} & set(of):
             of[name] += value["count"]
     total = of["long_part"] + of["short_part"]
-    assert 300 < total <= stored
+    assert total > 300
     assert of["main"] < total / 50, of
     assert abs(of["long_part"] / total - 0.75) < bound(0.75, total), of
 
