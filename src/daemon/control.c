@@ -108,15 +108,21 @@ void sn_control_serve(int socket,
 	close(client);
 }
 
+/* A daemon that says nothing has ended meanwhile: ECONNRESET. */
 static int receive_all(int socket, struct sn_buffer *answer)
 {
 	char bytes[4096];
 	ssize_t count;
+	size_t before = answer->count;
 	while ((count = recv(socket, bytes, sizeof(bytes), 0)) > 0)
 		sn_buffer_put(answer, bytes, (size_t)count);
 	if (answer->failed)
 		errno = ENOMEM;
-	return count < 0 || answer->failed ? -1 : 0;
+	else if (count == 0 && answer->count == before)
+		errno = ECONNRESET;
+	else if (count == 0)
+		return 0;
+	return -1;
 }
 
 static int converse(int socket, const struct sockaddr_un *address, const char *request,
@@ -142,7 +148,8 @@ int sn_control_ask(const char *store, const char *request, struct sn_buffer *ans
 		close(made);
 	if (folder >= 0)
 		close(folder);
-	if (result == -ENOENT || result == -ECONNREFUSED || result == -ENOTDIR)
+	if (result == -ENOENT || result == -ECONNREFUSED || result == -ECONNRESET ||
+	    result == -ENOTDIR)
 		return sn_fail(error, SN_ERR_MISSING, "no daemon runs for %s", store);
 	return result == 0 ? 0
 			   : sn_fail(error, SN_ERR_IO, "asking the daemon of %s: %s", store,
