@@ -136,8 +136,6 @@ int sn_ledger_tell(void *context, const struct sn_announced *told)
 	    .image_is_deleted = told->image_is_deleted,
 	};
 	memcpy(pair->build_id, told->build_id, sizeof(pair->build_id));
-	memcpy(pair->command, told->command, sizeof(pair->command));
-	pair->command[sizeof(pair->command) - 1] = 0;
 	return 0;
 }
 

@@ -23,7 +23,6 @@ struct sn_ledger_pair {
 	unsigned char build_id[20];
 	uint8_t build_id_bytes;
 	bool image_is_deleted;
-	char command[16];
 };
 
 struct sn_ledger_count {

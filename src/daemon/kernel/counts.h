@@ -73,12 +73,10 @@ struct sn_announced {
 	uint32_t number;
 	uint32_t pid;
 	uint64_t process_start_ns;	      /* by CLOCK_BOOTTIME */
-	uint64_t start, end;		      /* of the mapping */
 	uint64_t image_bytes, image_mtime_ns; /* of the file; 0: not known */
-	uint32_t image_is_deleted, program_is_deleted;
+	uint32_t image_is_deleted;
 	unsigned char build_id[20]; /* of the image */
 	uint32_t build_id_bytes;    /* 0: not known */
-	char command[16];
 	/* Names from the file to the root, each ended by a zero byte; an empty path where there is no file. */
 	uint32_t image_path_bytes, program_path_bytes;
 	char image_path[SN_PATH_BYTES], program_path[SN_PATH_BYTES];

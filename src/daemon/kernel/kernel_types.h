@@ -122,7 +122,6 @@ struct task_struct {
 	uint64_t start_boottime;
 	const struct cred *cred;
 	struct css_set *cgroups;
-	char comm[16];
 };
 
 #pragma clang attribute pop

@@ -47,7 +47,6 @@ enum { IS_KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */ };
 struct where {
 	uint64_t start, end, offset;
 	struct file *file;
-	uint16_t kind;
 };
 
 /* ---- mappings ---- */
@@ -56,7 +55,6 @@ enum {
 	MAPLE_LEVELS = 8,
 	MAPLE_RANGE_SLOTS = 16,
 	MAPLE_ARANGE_SLOTS = 10,
-	MAPLE_RANGE = 2,
 	MAPLE_ARANGE = 3,
 	MAPLE_LEAF = 1
 };
@@ -113,12 +111,11 @@ static __always_inline struct mount *mount_of(struct vfsmount *mnt)
 }
 
 /* Names from a file to the root of its process's tree of mounts. Returns their bytes. */
-static __always_inline uint32_t put_path(char *text, struct file *file, uint32_t *is_deleted)
+static __always_inline uint32_t put_path(char *text, struct file *file)
 {
 	struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);
 	struct mount *mount = mount_of(BPF_CORE_READ(file, f_path.mnt));
 	uint32_t length = 0;
-	*is_deleted = BPF_CORE_READ(dentry, d_inode, i_nlink) == 0;
 	for (int depth = 0; depth < 64; depth++) {
 		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
 		if (dentry == BPF_CORE_READ(mount, mnt.mnt_root) || dentry == parent) {
@@ -165,20 +162,18 @@ static __noinline long announce(void *ctx, struct task_struct *task, const struc
 	told->number = number;
 	told->pid = task->tgid;
 	told->process_start_ns = task->group_leader->start_boottime;
-	told->start = where->start;
-	told->end = where->end;
 	told->image_path_bytes = told->program_path_bytes = 0;
-	told->image_is_deleted = told->program_is_deleted = 0;
+	told->image_is_deleted = 0;
 	told->build_id_bytes = 0;
 	told->image_bytes = told->image_mtime_ns = 0;
-	bpf_probe_read_kernel(told->command, sizeof(told->command), task->comm);
 	struct file *image = where->file;
 	if (image) {
 		struct bpf_stack_build_id id = {};
 		struct inode *inode = BPF_CORE_READ(image, f_inode);
 		told->image_bytes = BPF_CORE_READ(inode, i_size);
 		told->image_mtime_ns = mtime_of(inode);
-		told->image_path_bytes = put_path(told->image_path, image, &told->image_is_deleted);
+		told->image_path_bytes = put_path(told->image_path, image);
+		told->image_is_deleted = BPF_CORE_READ(inode, i_nlink) == 0;
 		if (bpf_get_stack(ctx, &id, sizeof(id), BPF_F_USER_STACK | BPF_F_USER_BUILD_ID) >
 			0 &&
 		    id.status == BPF_STACK_BUILD_ID_VALID) {
@@ -189,8 +184,7 @@ static __noinline long announce(void *ctx, struct task_struct *task, const struc
 	struct mm_struct *mm = task->mm;
 	struct file *program = mm ? mm->exe_file : 0;
 	if (program)
-		told->program_path_bytes =
-		    put_path(told->program_path, program, &told->program_is_deleted);
+		told->program_path_bytes = put_path(told->program_path, program);
 	bpf_ringbuf_submit(told, BPF_RB_NO_WAKEUP);
 	return 0;
 }
