@@ -23,8 +23,9 @@ enum { PENDING_MOST = 16 << 20 /* bytes of flushes that could not be written yet
 
 /* What had happened by some time. */
 struct moment {
-	uint64_t real_ns, boot_ns, own_cpu_ns;
-	uint64_t fates[SN_FATES];
+	struct sn_epoch_moment time;
+	uint64_t own_cpu_ns;
+	struct sn_kernel_sums sums;
 };
 
 struct daemon {
@@ -40,10 +41,9 @@ struct daemon {
 	unsigned seconds_since_flush;
 	uint64_t pending; /* samples in the writer that are not committed */
 	uint64_t stored, flushes;
-	uint64_t not_written,
-	    told_not_written; /* samples that were given up: the store could not be written for long, or memory was short; and what flushes tell of that */
-	double sample_ns;     /* in the kernel; 0: not known */
-	char boot_id[16];
+	/* Samples that were given up, as the store could not be written for long or memory was short; and what flushes tell of that. */
+	uint64_t not_written, told_not_written;
+	double sample_ns;	 /* in the kernel; 0: not known */
 	struct sn_error failure; /* of the last flush; "" none */
 };
 
@@ -51,12 +51,9 @@ struct daemon {
 
 static struct moment now(const struct daemon *daemon)
 {
-	struct moment moment = {
-	    .real_ns = sn_clock_now_ns(CLOCK_REALTIME),
-	    .boot_ns = sn_clock_now_ns(CLOCK_BOOTTIME),
-	    .own_cpu_ns = sn_clock_now_ns(CLOCK_PROCESS_CPUTIME_ID),
-	};
-	sn_kernel_fates(daemon->kernel, moment.fates);
+	struct moment moment = {.own_cpu_ns = sn_clock_now_ns(CLOCK_PROCESS_CPUTIME_ID)};
+	sn_epoch_now(&moment.time);
+	sn_kernel_sum(daemon->kernel, &moment.sums);
 	return moment;
 }
 
@@ -66,7 +63,7 @@ static uint64_t samples_between(const struct moment *begin, const struct moment 
 	uint64_t samples = 0;
 	for (int fate = 0; fate < SN_FATES; fate++)
 		if (fate != SN_FATE_IDLE)
-			samples += end->fates[fate] - begin->fates[fate];
+			samples += end->sums.fates[fate] - begin->sums.fates[fate];
 	return samples;
 }
 
@@ -79,25 +76,6 @@ static uint64_t resident_bytes(void)
 	if (file)
 		fclose(file);
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-/* "8f0d3a1c-..." as bytes. */
-static void read_boot_id(char id[16])
-{
-	char text[64] = "";
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	if (!file || !fgets(text, sizeof(text), file))
-		text[0] = 0;
-	if (file)
-		fclose(file);
-	size_t digits = 0;
-	for (const char *at = text; *at && digits < 32; at++) {
-		unsigned digit;
-		if (*at != '-' && sscanf((char[]){*at, 0}, "%x", &digit) == 1) {
-			id[digits / 2] = (char)(id[digits / 2] << 4 | digit);
-			digits++;
-		}
-	}
 }
 
 /* ---- taking and flushing ---- */
@@ -150,10 +128,10 @@ static void describe_flush(struct sn_epoch_flush *flush, struct sn_epoch_loss lo
 	};
 	const struct moment *begin = &daemon->flushed;
 	*flush = (struct sn_epoch_flush){
-	    .begin_ns = begin->real_ns,
-	    .end_ns = end->real_ns,
-	    .begin_boot_ns = begin->boot_ns,
-	    .end_boot_ns = end->boot_ns,
+	    .begin_ns = begin->time.real_ns,
+	    .end_ns = end->time.real_ns,
+	    .begin_boot_ns = begin->time.boot_ns,
+	    .end_boot_ns = end->time.boot_ns,
 	    .event = sn_kernel_event(daemon->kernel),
 	    .period = sn_kernel_period(daemon->kernel),
 	    .is_time = strcmp(sn_kernel_event(daemon->kernel), "cpu-clock") == 0,
@@ -162,11 +140,11 @@ static void describe_flush(struct sn_epoch_flush *flush, struct sn_epoch_loss lo
 	    .own_cpu_ns = end->own_cpu_ns - begin->own_cpu_ns,
 	    .own_bytes = resident_bytes(),
 	};
-	memcpy(flush->boot_id, daemon->boot_id, sizeof(flush->boot_id));
+	memcpy(flush->boot_id, end->time.boot_id, sizeof(flush->boot_id));
 	for (int fate = SN_FATE_COUNTED + 1; fate < SN_FATES; fate++)
-		if (end->fates[fate] != begin->fates[fate])
+		if (end->sums.fates[fate] != begin->sums.fates[fate])
 			losses[flush->loss_count++] = (struct sn_epoch_loss){
-			    causes[fate], end->fates[fate] - begin->fates[fate]};
+			    causes[fate], end->sums.fates[fate] - begin->sums.fates[fate]};
 	if (daemon->not_written != daemon->told_not_written)
 		losses[flush->loss_count++] = (struct sn_epoch_loss){
 		    "not-written", daemon->not_written - daemon->told_not_written};
@@ -178,8 +156,8 @@ static void describe_flush(struct sn_epoch_flush *flush, struct sn_epoch_loss lo
 static double cost_between(const struct daemon *daemon, const struct moment *begin,
 			   const struct moment *end)
 {
-	double machine_ns =
-	    (double)(end->boot_ns - begin->boot_ns) * sn_kernel_processors(daemon->kernel);
+	double machine_ns = (double)(end->time.boot_ns - begin->time.boot_ns) *
+			    sn_kernel_processors(daemon->kernel);
 	double own_ns = (double)(end->own_cpu_ns - begin->own_cpu_ns) +
 			daemon->sample_ns * (double)samples_between(begin, end);
 	return machine_ns > 0 ? own_ns / machine_ns : 0;
@@ -256,16 +234,18 @@ static void put_number(struct sn_buffer *answer, const char *name, uint64_t valu
 static void put_samples(struct sn_buffer *answer, const struct daemon *daemon,
 			const struct moment *end)
 {
-	uint64_t idle = end->fates[SN_FATE_IDLE] - daemon->start.fates[SN_FATE_IDLE],
+	uint64_t idle = end->sums.fates[SN_FATE_IDLE] - daemon->start.sums.fates[SN_FATE_IDLE],
 		 taken = samples_between(&daemon->start, end);
-	uint64_t counted = end->fates[SN_FATE_COUNTED] - daemon->start.fates[SN_FATE_COUNTED];
+	uint64_t counted =
+	    end->sums.fates[SN_FATE_COUNTED] - daemon->start.sums.fates[SN_FATE_COUNTED];
 	put_number(answer, "samples.taken", taken);
 	put_number(answer, "samples.stored", daemon->stored);
 	put_number(answer, "samples.waiting", counted - daemon->stored - daemon->not_written);
 	put_number(answer, "samples.idle", idle);
 #define SN_FATE(name, word, text)                                                                  \
 	if (name > SN_FATE_COUNTED)                                                                \
-		put_number(answer, "lost." word, end->fates[name] - daemon->start.fates[name]);
+		put_number(answer, "lost." word,                                                   \
+			   end->sums.fates[name] - daemon->start.sums.fates[name]);
 #include "kernel/fates.def"
 #undef SN_FATE
 	put_number(answer, "lost.not-written", daemon->not_written);
@@ -274,16 +254,17 @@ static void put_samples(struct sn_buffer *answer, const struct daemon *daemon,
 static void put_cost(struct sn_buffer *answer, const struct daemon *daemon,
 		     const struct moment *end)
 {
-	uint64_t counted = end->fates[SN_FATE_COUNTED] - daemon->start.fates[SN_FATE_COUNTED];
+	uint64_t counted =
+	    end->sums.fates[SN_FATE_COUNTED] - daemon->start.sums.fates[SN_FATE_COUNTED];
 	put_number(answer, "own.cpu_ns", end->own_cpu_ns - daemon->start.own_cpu_ns);
-	put_number(answer, "own.watched_ns", end->boot_ns - daemon->start.boot_ns);
+	put_number(answer, "own.watched_ns", end->time.boot_ns - daemon->start.time.boot_ns);
 	put_number(answer, "own.resident_bytes", resident_bytes());
 	sn_buffer_print(answer, "own.ns_per_sample %.0f\n", daemon->sample_ns);
 	sn_buffer_print(answer, "own.share %.6f\n", cost_between(daemon, &daemon->start, end));
 	sn_buffer_print(answer, "own.table_hit_share %.4f\n",
-			counted ? (double)sn_kernel_hits(daemon->kernel) / (double)counted : 0);
+			counted ? (double)end->sums.hits / (double)counted : 0);
 	sn_buffer_print(answer, "own.walk_share %.4f\n",
-			counted ? (double)sn_kernel_walks(daemon->kernel) / (double)counted : 0);
+			counted ? (double)end->sums.walks / (double)counted : 0);
 }
 
 static void put_status(struct sn_buffer *answer, const struct daemon *daemon)
@@ -342,7 +323,6 @@ static int start(struct daemon *daemon, struct sn_error *error)
 	const struct sn_daemon_options *options = daemon->options;
 	const struct sn_kernel_options sampled = {.rate = options->rate,
 						  .by_process = options->by_process};
-	read_boot_id(daemon->boot_id);
 	int result = sn_ledger_init(&daemon->ledger);
 	if (result)
 		return sn_fail_memory(error);
@@ -403,6 +383,8 @@ int sn_daemon_run(const struct sn_daemon_options *options,
 						  sn_kernel_processors(daemon.kernel)});
 	if (!result)
 		run(&daemon);
+	if (!result && daemon.failure.text[0])
+		result = sn_fail(error, SN_ERR_IO, "%s", daemon.failure.text);
 	end(&daemon);
 	return result;
 }

@@ -28,7 +28,7 @@ struct sn_daemon_running {
 	unsigned rate, processors;
 };
 
-/* Runs until SIGTERM, SIGINT or sn_daemon_ask(..., "stop", ...). `ready`, which may be NULL, is called once samples are counted. 0 or a negative enum sn_err. */
+/* Runs until SIGTERM, SIGINT or sn_daemon_ask(..., "stop", ...); fails also if the last flush did. `ready`, which may be NULL, is called once samples are counted. 0 or a negative enum sn_err. */
 int sn_daemon_run(const struct sn_daemon_options *options,
 		  void (*ready)(void *context, const struct sn_daemon_running *running),
 		  void *context, struct sn_error *error);

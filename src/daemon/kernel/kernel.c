@@ -310,29 +310,16 @@ int sn_kernel_take(struct sn_kernel *kernel, bool whole, const struct sn_kernel_
 	return 0;
 }
 
-void sn_kernel_fates(const struct sn_kernel *kernel, uint64_t fates[SN_FATES])
+void sn_kernel_sum(const struct sn_kernel *kernel, struct sn_kernel_sums *sums)
 {
-	memset(fates, 0, SN_FATES * sizeof(*fates));
-	for (unsigned i = 0; i < kernel->processors; i++)
+	*sums = (struct sn_kernel_sums){0};
+	for (unsigned i = 0; i < kernel->processors; i++) {
+		const struct sn_counts *counts = counts_of(kernel, i);
 		for (int fate = 0; fate < SN_FATES; fate++)
-			fates[fate] +=
-			    __atomic_load_n(&counts_of(kernel, i)->fate[fate], __ATOMIC_RELAXED);
-}
-
-uint64_t sn_kernel_hits(const struct sn_kernel *kernel)
-{
-	uint64_t hits = 0;
-	for (unsigned i = 0; i < kernel->processors; i++)
-		hits += __atomic_load_n(&counts_of(kernel, i)->hits, __ATOMIC_RELAXED);
-	return hits;
-}
-
-uint64_t sn_kernel_walks(const struct sn_kernel *kernel)
-{
-	uint64_t walks = 0;
-	for (unsigned i = 0; i < kernel->processors; i++)
-		walks += __atomic_load_n(&counts_of(kernel, i)->walks, __ATOMIC_RELAXED);
-	return walks;
+			sums->fates[fate] += __atomic_load_n(&counts->fate[fate], __ATOMIC_RELAXED);
+		sums->hits += __atomic_load_n(&counts->hits, __ATOMIC_RELAXED);
+		sums->walks += __atomic_load_n(&counts->walks, __ATOMIC_RELAXED);
+	}
 }
 
 /* ---- what it costs ---- */

@@ -49,11 +49,13 @@ struct sn_kernel_taker {
  */
 int sn_kernel_take(struct sn_kernel *kernel, bool whole, const struct sn_kernel_taker *taker,
 		   int *begun);
-/* What became of all samples since it was opened: SN_FATES numbers. */
-void sn_kernel_fates(const struct sn_kernel *kernel, uint64_t fates[SN_FATES]);
-/* Samples that were in the table already, of those counted; and those for which the mappings of their process had to be looked at. */
-uint64_t sn_kernel_hits(const struct sn_kernel *kernel);
-uint64_t sn_kernel_walks(const struct sn_kernel *kernel);
+/* What became of all samples since it was opened. */
+struct sn_kernel_sums {
+	uint64_t fates[SN_FATES];
+	uint64_t hits;	/* of those counted, samples that were in the table already */
+	uint64_t walks; /* those for which the mappings of their process had to be looked at */
+};
+void sn_kernel_sum(const struct sn_kernel *kernel, struct sn_kernel_sums *sums);
 
 /* The kernel times its BPF programs while someone asks it to, which costs some ns a run: begin, and later end, which returns the nanoseconds that a sample took on average; 0: not known. */
 void sn_kernel_begin_timing(struct sn_kernel *kernel);

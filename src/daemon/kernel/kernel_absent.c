@@ -2,8 +2,6 @@
 /* In place of kernel.c where Sonde was built without clang or libbpf. */
 #include "kernel.h"
 
-#include <string.h>
-
 int sn_kernel_open(const struct sn_kernel_options *options, struct sn_kernel **kernel,
 		   struct sn_error *error)
 {
@@ -54,22 +52,10 @@ int sn_kernel_take(struct sn_kernel *kernel, bool whole, const struct sn_kernel_
 	return 0;
 }
 
-void sn_kernel_fates(const struct sn_kernel *kernel, uint64_t fates[SN_FATES])
+void sn_kernel_sum(const struct sn_kernel *kernel, struct sn_kernel_sums *sums)
 {
 	(void)kernel;
-	memset(fates, 0, SN_FATES * sizeof(*fates));
-}
-
-uint64_t sn_kernel_hits(const struct sn_kernel *kernel)
-{
-	(void)kernel;
-	return 0;
-}
-
-uint64_t sn_kernel_walks(const struct sn_kernel *kernel)
-{
-	(void)kernel;
-	return 0;
+	*sums = (struct sn_kernel_sums){0};
 }
 
 void sn_kernel_begin_timing(struct sn_kernel *kernel)

@@ -60,7 +60,7 @@ static void test_each_process_has_its_own(void **state)
 	struct sn_kernel *kernel = NULL;
 	struct sn_error error = {""};
 	pid_t children[CHILDREN];
-	uint64_t fates[SN_FATES];
+	struct sn_kernel_sums sums;
 	(void)state;
 	if (sn_kernel_open(&options, &kernel, &error) < 0) {
 		print_message("%s\n", error.text);
@@ -75,19 +75,19 @@ static void test_each_process_has_its_own(void **state)
 		assert_int_equal(waitpid(children[i], NULL, 0), children[i]);
 		flush(kernel);
 	}
-	sn_kernel_fates(kernel, fates);
+	sn_kernel_sum(kernel, &sums);
 	for (int i = 0; i < CHILDREN; i++) {
 		uint64_t samples = of_process[children[i]], should = SPIN_NS / (1000000000 / RATE);
 		assert_true(samples < 3 * should);
 		assert_true(samples > should / 3 ||
-			    fates[SN_LOST_PAIRS] > 0); /* where many other processes began */
+			    sums.fates[SN_LOST_PAIRS] > 0); /* where many other processes began */
 	}
 	assert_true(turns >= 4);
 	assert_int_equal(unknown, 0);
 	sn_kernel_set_rate(kernel, 1);
 	flush(kernel);
-	sn_kernel_fates(kernel, fates);
-	assert_in_range(fates[SN_FATE_COUNTED], taken, taken + 4);
+	sn_kernel_sum(kernel, &sums);
+	assert_in_range(sums.fates[SN_FATE_COUNTED], taken, taken + 4);
 	sn_kernel_close(kernel);
 	sn_ledger_release(&ledger);
 	free(of_process);
