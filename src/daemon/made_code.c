@@ -3,6 +3,7 @@
 #include "made_code.h"
 
 #include "binary/perf_map.h"
+#include "system/inner_number.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -36,30 +37,12 @@ static bool is_there(const struct sn_ledger_pair *pair)
 	return start && start <= pair->process_start_ns && pair->process_start_ns - start < tick_ns;
 }
 
-/* The number of a process in its own namespace, by which it names its list. */
-static unsigned long inner_number(uint32_t pid)
-{
-	char path[64], line[256];
-	unsigned long number = pid;
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", pid);
-	FILE *file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		const char *last = strncmp(line, "NSpid:", 6) == 0 ? strrchr(line, '\t')
-								   : NULL; /* from ours inwards */
-		if (last)
-			number = strtoul(last, NULL, 10);
-	}
-	if (file)
-		fclose(file);
-	return number;
-}
-
 static struct sn_perf_map *open_at(const struct sn_ledger_pair *pair, const char *root,
-				   unsigned long number)
+				   pid_t number)
 {
 	struct sn_perf_map *map = NULL;
 	char path[PATH_MAX];
-	snprintf(path, sizeof(path), "%s/tmp/perf-%lu.map", root, number);
+	snprintf(path, sizeof(path), "%s/tmp/perf-%d.map", root, number);
 	enum sn_symbol_status status = sn_perf_map_open_of(path, pair->key.uid, &map);
 	return status == SN_SYMBOL_SYMBOLS || status == SN_SYMBOL_PARTIAL ? map : NULL;
 }
@@ -70,10 +53,10 @@ static struct sn_perf_map *open_list(const struct sn_ledger_pair *pair)
 	char root[64];
 	if (!is_there(pair))
 		return NULL;
-	unsigned long number = inner_number(pair->pid);
+	pid_t pid = (pid_t)pair->pid, number = sn_inner_number(pid, pid);
 	snprintf(root, sizeof(root), "/proc/%" PRIu32 "/root", pair->pid);
 	struct sn_perf_map *map = open_at(pair, root, number);
-	return map || number != pair->pid ? map : open_at(pair, "", number);
+	return map || number != pid ? map : open_at(pair, "", number);
 }
 
 static void put_names(struct sn_epoch_writer *writer, uint32_t image,

@@ -52,23 +52,6 @@ bool sn_already_is_apart(pid_t pid)
 	return !stat("/proc/self/ns/pid", &own) && !stat(path, &its) && own.st_ino != its.st_ino;
 }
 
-pid_t sn_already_inner_number(pid_t pid, pid_t tid)
-{
-	char path[64], line[256];
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
-	FILE *file = fopen(path, "re");
-	pid_t number = tid;
-	while (file && fgets(line, sizeof(line), file)) {
-		/* from ours inwards */
-		const char *last = strncmp(line, "NSpid:", 6) ? NULL : strrchr(line, '\t');
-		if (last)
-			number = (pid_t)strtol(last, NULL, 10);
-	}
-	if (file)
-		fclose(file);
-	return number;
-}
-
 struct putting {
 	struct sn_already_files *files;
 	struct sn_buffer *buffer;

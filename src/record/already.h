@@ -33,8 +33,7 @@ struct sn_elf_file *sn_already_open(pid_t pid, const struct sn_perf_mapping *map
 /* Calls `see` with each mapping of code of a process, until it returns other than 0, and returns that. -1 with errno where they cannot be read. */
 int sn_already_mappings(pid_t pid, int (*see)(void *context, const struct sn_perf_mapping *mapping),
 			void *context);
-/* Whether a process is in another pid namespace; and the number that a thread of it has there, or its own if that is not known. */
+/* Whether a process is in another pid namespace (system/inner_number.h). */
 bool sn_already_is_apart(pid_t pid);
-pid_t sn_already_inner_number(pid_t pid, pid_t tid);
 /* The name of a thread; false if there is none. */
 bool sn_already_name(pid_t pid, pid_t tid, char name[64]);

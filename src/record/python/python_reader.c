@@ -8,6 +8,7 @@
 #include "base/table.h"
 #include "base/vec.h"
 #include "record/already.h"
+#include "system/inner_number.h"
 #include "unwind/python/unicode.h"
 
 #include <stdio.h>
@@ -289,7 +290,7 @@ static void see(struct sn_python_reader *reader, struct sn_buffer *buffer, pid_t
 		return;
 	struct sn_remote *remote = &process->remote;
 	uintptr_t state = 0;
-	pid_t own = process->is_apart ? sn_already_inner_number(pid, tid) : tid;
+	pid_t own = process->is_apart ? sn_inner_number(pid, tid) : tid;
 	int count = -1;
 	if (sn_python_interpreter_state(&process->interpreter, remote, own, &state))
 		count = state ? sn_remote_frames(remote, &process->interpreter.layout, state,
