@@ -83,7 +83,10 @@ static uint64_t resident_bytes(void)
 static int take(struct daemon *daemon, bool whole, int *begun)
 {
 	const struct sn_kernel_taker taker = {&daemon->ledger, sn_ledger_add, sn_ledger_tell};
-	return sn_kernel_take(daemon->kernel, whole, &taker, begun);
+	int result = sn_kernel_take(daemon->kernel, whole, &taker, begun);
+	daemon->not_written += daemon->ledger.lost;
+	daemon->ledger.lost = 0;
+	return result;
 }
 
 static void give_up_pending(struct daemon *daemon)

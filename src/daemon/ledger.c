@@ -52,11 +52,13 @@ int sn_ledger_add(void *context, uint32_t number, uint32_t address, uint32_t cou
 {
 	struct sn_ledger *ledger = context;
 	uint64_t key = sn_table_pair(number, address);
-	if (sn_vec_reserve(&ledger->counts, &ledger->capacity, (size_t)ledger->index.count + 1) < 0)
-		return SN_ERR_MEMORY;
-	uint32_t before = ledger->index.count, at = sn_table_add(&ledger->index, key);
-	if (at == SN_TABLE_NONE)
-		return SN_ERR_MEMORY;
+	uint32_t before = ledger->index.count, at = SN_TABLE_NONE;
+	if (sn_vec_reserve(&ledger->counts, &ledger->capacity, (size_t)before + 1) == 0)
+		at = sn_table_add(&ledger->index, key);
+	if (at == SN_TABLE_NONE) {
+		ledger->lost += count;
+		return 0;
+	}
 	if (at == before)
 		ledger->counts[at] = (struct sn_ledger_count){.key = key};
 	ledger->counts[at].count += count;

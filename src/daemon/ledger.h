@@ -42,6 +42,8 @@ struct sn_ledger {
 	struct sn_ledger_count *counts;
 	size_t capacity;
 	uint64_t samples; /* the sum of the counts */
+	uint64_t
+	    lost; /* samples for which there was no memory; whoever tells of them sets it to 0 */
 };
 
 /* 0 or SN_ERR_MEMORY; release in either case. */
