@@ -68,46 +68,7 @@ static int put_name(void *context, pid_t tid)
 	return 0;
 }
 
-/* A line of /proc/PID/maps. False if it maps no code. */
-static bool parse_mapping(char *line, struct sn_perf_mapping *mapping)
-{
-	int path = 0;
-	char may_execute;
-	line[strcspn(line, "\n")] = 0;
-	if (sscanf(line,
-		   "%" SCNx64 "-%" SCNx64 " %*c%*c%c%*c %" SCNx64 " %" SCNx32 ":%" SCNx32
-		   " %" SCNu64 " %n",
-		   &mapping->start, &mapping->end, &may_execute, &mapping->offset, &mapping->major,
-		   &mapping->minor, &mapping->inode, &path) < 7 ||
-	    may_execute != 'x' || !path)
-		return false;
-	/* as the kernel calls code that lies in no file, and one whose name is too long */
-	mapping->build_id = NULL;
-	mapping->path = !line[path]			  ? "//anon"
-			: strlen(line + path) >= PATH_MAX ? "//toolong"
-							  : line + path;
-	return true;
-}
-
-int sn_already_mappings(pid_t pid, int (*see)(void *context, const struct sn_perf_mapping *mapping),
-			void *context)
-{
-	char path[64], *line = NULL;
-	size_t room = 0;
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	FILE *file = fopen(path, "re");
-	int result = file ? 0 : -1;
-	struct sn_perf_mapping mapping;
-	while (!result && file && getline(&line, &room, file) > 0)
-		if (parse_mapping(line, &mapping))
-			result = see(context, &mapping);
-	free(line);
-	if (file)
-		fclose(file);
-	return result;
-}
-
-struct sn_elf_file *sn_already_open(pid_t pid, const struct sn_perf_mapping *mapping)
+struct sn_elf_file *sn_already_open(pid_t pid, const struct sn_mapping *mapping)
 {
 	char path[PATH_MAX + 64];
 	struct sn_elf_file *file;
@@ -131,7 +92,7 @@ void sn_already_files_release(struct sn_already_files *files)
 	*files = (struct sn_already_files){0};
 }
 
-static void read_id(struct sn_already_id *id, pid_t pid, const struct sn_perf_mapping *mapping)
+static void read_id(struct sn_already_id *id, pid_t pid, const struct sn_mapping *mapping)
 {
 	struct sn_elf_file *file = sn_already_open(pid, mapping);
 	if (file && file->build_id_bytes == sizeof(id->bytes)) {
@@ -143,7 +104,7 @@ static void read_id(struct sn_already_id *id, pid_t pid, const struct sn_perf_ma
 
 /* NULL where it has none, or lies in no file. */
 static const unsigned char *id_of(struct sn_already_files *files, pid_t pid,
-				  const struct sn_perf_mapping *mapping)
+				  const struct sn_mapping *mapping)
 {
 	const uint64_t key[] = {mapping->major, mapping->minor, mapping->inode};
 	uint32_t before = files->keys.count;
@@ -158,12 +119,11 @@ static const unsigned char *id_of(struct sn_already_files *files, pid_t pid,
 	return files->ids[number].is_known ? files->ids[number].bytes : NULL;
 }
 
-static int put_mapping(void *context, const struct sn_perf_mapping *mapping)
+static int put_mapping(void *context, const struct sn_mapping *mapping)
 {
 	const struct putting *putting = context;
-	struct sn_perf_mapping known = *mapping;
-	known.build_id = id_of(putting->files, putting->pid, mapping);
-	sn_perf_pipe_mapping(putting->buffer, putting->attr, putting->pid, &known);
+	sn_perf_pipe_mapping(putting->buffer, putting->attr, putting->pid, mapping,
+			     id_of(putting->files, putting->pid, mapping));
 	return 0;
 }
 
@@ -172,5 +132,5 @@ void sn_already_put(struct sn_already_files *files, struct sn_buffer *buffer,
 {
 	struct putting putting = {files, buffer, attr, pid};
 	sn_already_each(pid, put_name, &putting);
-	sn_already_mappings(pid, put_mapping, &putting);
+	sn_mappings_each(pid, put_mapping, &putting);
 }

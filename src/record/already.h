@@ -29,10 +29,7 @@ void sn_already_put(struct sn_already_files *files, struct sn_buffer *buffer,
 		    const struct perf_event_attr *attr, pid_t pid);
 /* The file of a mapping as the process sees it: what is mapped, which may have no name any more, or what its name leads to there. NULL if it is not to be had; the
  * caller's to free. */
-struct sn_elf_file *sn_already_open(pid_t pid, const struct sn_perf_mapping *mapping);
-/* Calls `see` with each mapping of code of a process, until it returns other than 0, and returns that. -1 with errno where they cannot be read. */
-int sn_already_mappings(pid_t pid, int (*see)(void *context, const struct sn_perf_mapping *mapping),
-			void *context);
+struct sn_elf_file *sn_already_open(pid_t pid, const struct sn_mapping *mapping);
 /* Whether a process is in another pid namespace (system/inner_number.h). */
 bool sn_already_is_apart(pid_t pid);
 /* The name of a thread; false if there is none. */

@@ -183,7 +183,7 @@ static const unsigned char *vdso_build_id(void)
 }
 
 /* Which file it is: by its inode, or by the build id of what is no file. */
-static void put_identity(struct sn_buffer *buffer, const struct sn_perf_mapping *mapping,
+static void put_identity(struct sn_buffer *buffer, const struct sn_mapping *mapping,
 			 const unsigned char *id)
 {
 	if (id) {
@@ -198,10 +198,9 @@ static void put_identity(struct sn_buffer *buffer, const struct sn_perf_mapping 
 }
 
 void sn_perf_pipe_mapping(struct sn_buffer *buffer, const struct perf_event_attr *attr, pid_t pid,
-			  const struct sn_perf_mapping *mapping)
+			  const struct sn_mapping *mapping, const unsigned char *build_id)
 {
-	const unsigned char *id =
-	    strcmp(mapping->path, "[vdso]") ? mapping->build_id : vdso_build_id();
+	const unsigned char *id = strcmp(mapping->path, "[vdso]") ? build_id : vdso_build_id();
 	uint16_t misc = PERF_RECORD_MISC_USER | (id ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0);
 	size_t at;
 	begin(buffer, PERF_RECORD_MMAP2, misc, &at);

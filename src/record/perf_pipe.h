@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/buffer.h"
+#include "system/mappings.h"
 #include "system/perf_data.h"
 
 #include <linux/perf_event.h>
@@ -19,16 +20,9 @@ void sn_perf_pipe_command(struct sn_buffer *buffer, const char *const *words, si
 void sn_perf_pipe_name(struct sn_buffer *buffer, const struct perf_event_attr *attr, pid_t pid,
 		       pid_t tid, const char *name);
 
-/* Code that a process had mapped already. */
-struct sn_perf_mapping {
-	uint64_t start, end, offset; /* of its first byte in the file */
-	uint32_t major, minor;
-	uint64_t inode;
-	const char *path;
-	const unsigned char *build_id; /* of SN_PERF_BUILD_ID_BYTES; NULL: not known */
-};
+/* Code that a process had mapped already. `build_id`: of SN_PERF_BUILD_ID_BYTES; NULL: not known. */
 void sn_perf_pipe_mapping(struct sn_buffer *buffer, const struct perf_event_attr *attr, pid_t pid,
-			  const struct sn_perf_mapping *mapping);
+			  const struct sn_mapping *mapping, const unsigned char *build_id);
 
 /* Records of system/perf_data.h. */
 void sn_perf_pipe_machine(struct sn_buffer *buffer);

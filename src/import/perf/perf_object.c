@@ -13,7 +13,7 @@
 
 void sn_perf_object_release(struct sn_perf_object *object)
 {
-	sn_perf_image_close(&object->image);
+	sn_recorded_image_close(&object->image);
 	sn_elf_code_release(&object->code);
 	free(object->path);
 }
@@ -76,11 +76,11 @@ int sn_perf_object_open(struct sn_perf_object *object, const uint8_t *id, uint32
 	return object->path ? result : SN_ERR_MEMORY;
 }
 
-const struct sn_perf_image *sn_perf_object_image(struct sn_perf_object *object)
+const struct sn_recorded_image *sn_perf_object_image(struct sn_perf_object *object)
 {
 	bool has_code = object->code.pieces || object->flags & SN_MODULE_VDSO;
 	if (!object->was_tried && has_code)
-		sn_perf_image_open(&object->image, object->path, object->id, object->id_bytes);
+		sn_recorded_image_open(&object->image, object->path, object->id, object->id_bytes);
 	object->was_tried = true;
 	return object->image.module.eh_frame_hdr ? &object->image : NULL;
 }

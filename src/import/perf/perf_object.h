@@ -5,9 +5,8 @@
  */
 #pragma once
 
-#include "perf_image.h"
-
 #include "binary/elf/elf_code.h"
+#include "binary/recorded/recorded_image.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,7 +22,7 @@ struct sn_perf_object {
 	uint8_t id[SN_PERF_BUILD_ID_MAX];
 	uint32_t id_bytes; /* 0: not known */
 	bool was_tried;	   /* to make the image */
-	struct sn_perf_image image;
+	struct sn_recorded_image image;
 };
 
 /*
@@ -35,4 +34,4 @@ int sn_perf_object_open(struct sn_perf_object *object, const uint8_t *id, uint32
 			const char *path);
 void sn_perf_object_release(struct sn_perf_object *object);
 /* The file's image, made when it is first asked for; NULL if there is none. */
-const struct sn_perf_image *sn_perf_object_image(struct sn_perf_object *object);
+const struct sn_recorded_image *sn_perf_object_image(struct sn_perf_object *object);

@@ -67,15 +67,15 @@ static size_t read_chain(struct sn_perf *perf, const struct sn_perf_raw *record,
 static size_t unwind_stack(struct sn_perf *perf, const struct sn_perf_sample *sample,
 			   struct step *steps, size_t room, bool *is_complete)
 {
-	struct sn_perf_frame frames[DEPTH_MAX];
+	struct sn_recorded_frame frames[DEPTH_MAX];
 	struct sn_perf_moment when = {sample->time_ns, perf->order};
 	uint64_t mask = perf->file->events[sample->event].attr.sample_regs_user;
 	size_t count;
-	enum sn_perf_unwound unwound =
+	enum sn_recorded_end end =
 	    sn_perf_unwind(&perf->space, sample, mask, when, frames, room, &count);
-	*is_complete = unwound == SN_PERF_WHOLE;
-	perf->unwound_not += unwound == SN_PERF_CUT;
-	perf->too_deep += unwound == SN_PERF_TOO_DEEP;
+	*is_complete = end == SN_RECORDED_WHOLE;
+	perf->unwound_not += end == SN_RECORDED_CUT;
+	perf->too_deep += end == SN_RECORDED_TOO_DEEP;
 	for (size_t i = 0; i < count; i++)
 		steps[i] =
 		    (struct step){frames[i].address, PERF_RECORD_MISC_USER, frames[i].is_return};

@@ -159,7 +159,7 @@ static void find_ranges(struct sn_perf_python *python, uint32_t pid, struct sn_p
 		return;
 	struct sn_address_range *ranges = interpreter->ranges;
 	struct sn_perf_object *object = &python->space->objects[mapping->object];
-	const struct sn_perf_image *image = sn_perf_object_image(object);
+	const struct sn_recorded_image *image = sn_perf_object_image(object);
 	ranges[0] = (struct sn_address_range){interpreter->eval,
 					      interpreter->eval + interpreter->eval_bytes};
 	interpreter->range_count = 1;

@@ -81,7 +81,7 @@ static void read_symbols(struct symbols *symbols, struct sn_elf_file *file)
 }
 
 /* What to add to the file's addresses, by where its byte `offset` is mapped; false where no code is there. */
-static bool find_bias(const struct sn_elf_file *file, const struct sn_perf_mapping *mapping,
+static bool find_bias(const struct sn_elf_file *file, const struct sn_mapping *mapping,
 		      uintptr_t *bias)
 {
 	for (uint32_t number = 0; number < file->segment_count; number++) {
@@ -109,7 +109,7 @@ static bool is_named_python(const char *path)
 }
 
 /* Of a mapping of code: whether it is of a CPython. */
-static int see_mapping(void *context, const struct sn_perf_mapping *mapping)
+static int see_mapping(void *context, const struct sn_mapping *mapping)
 {
 	struct searching *searching = context;
 	uintptr_t bias;
@@ -331,7 +331,7 @@ int sn_python_interpreter_find(struct sn_python_interpreter *interpreter, struct
 {
 	struct searching searching = {.remote = remote};
 	*interpreter = (struct sn_python_interpreter){0};
-	int found = sn_already_mappings(remote->pid, see_mapping, &searching);
+	int found = sn_mappings_each(remote->pid, see_mapping, &searching);
 	remote->is_refused |= found < 0 && (errno == EACCES || errno == EPERM);
 	if (found <= 0)
 		return SN_ERR_MISSING;

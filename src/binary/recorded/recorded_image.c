@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lays ELF files out in memory as the loader does, for reading unwind tables. */
-#include "perf_image.h"
+#include "recorded_image.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static unsigned read_headers(const unsigned char *head, size_t bytes, Elf64_Phdr
 }
 
 /* Notes the segments in the module; false if one of them cannot be in such a file. */
-static bool note_segments(struct sn_perf_image *image, const Elf64_Phdr *headers, unsigned count,
+static bool note_segments(struct sn_recorded_image *image, const Elf64_Phdr *headers, unsigned count,
 			  uint64_t file_bytes)
 {
 	struct sn_module *module = &image->module;
@@ -75,7 +75,7 @@ static void move(struct sn_module *module, uintptr_t bias)
 	module->is_permanent = true;
 }
 
-static bool map(struct sn_perf_image *image, int file, const Elf64_Phdr *headers, unsigned count)
+static bool map(struct sn_recorded_image *image, int file, const Elf64_Phdr *headers, unsigned count)
 {
 	image->memory =
 	    mmap(NULL, image->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -97,7 +97,7 @@ static bool map(struct sn_perf_image *image, int file, const Elf64_Phdr *headers
 	return true;
 }
 
-static bool open_file(struct sn_perf_image *image, const char *path)
+static bool open_file(struct sn_recorded_image *image, const char *path)
 {
 	unsigned char head[PAGE_BYTES];
 	Elf64_Phdr headers[SEGMENTS_MAX];
@@ -119,7 +119,7 @@ static bool open_file(struct sn_perf_image *image, const char *path)
 }
 
 /* Opens the vdso, which is in no file; this process's own is used if it has the same build id. */
-static bool open_vdso(struct sn_perf_image *image, const uint8_t *id, uint32_t length)
+static bool open_vdso(struct sn_recorded_image *image, const uint8_t *id, uint32_t length)
 {
 	const unsigned char *vdso = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
 	Elf64_Phdr headers[SEGMENTS_MAX];
@@ -135,18 +135,18 @@ static bool open_vdso(struct sn_perf_image *image, const uint8_t *id, uint32_t l
 	return true;
 }
 
-bool sn_perf_image_open(struct sn_perf_image *image, const char *path, const uint8_t *id,
+bool sn_recorded_image_open(struct sn_recorded_image *image, const char *path, const uint8_t *id,
 			uint32_t length)
 {
 	memset(image, 0, sizeof(*image));
 	bool is_open =
 	    strcmp(path, "[vdso]") == 0 ? open_vdso(image, id, length) : open_file(image, path);
 	if (!is_open)
-		sn_perf_image_close(image);
+		sn_recorded_image_close(image);
 	return is_open;
 }
 
-void sn_perf_image_close(struct sn_perf_image *image)
+void sn_recorded_image_close(struct sn_recorded_image *image)
 {
 	if (image->memory)
 		munmap(image->memory, image->bytes);

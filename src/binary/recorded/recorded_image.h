@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-struct sn_perf_image {
+struct sn_recorded_image {
 	struct sn_module module; /* bias: what to add to an address of the file */
 	void *memory;		 /* NULL: there is no image */
 	size_t bytes;
@@ -18,6 +18,6 @@ struct sn_perf_image {
 
 /* `path` is of this build (`length` 0: not known); "[vdso]" is this process's own. False where it
  * is not to be had, is of another processor, or is damaged. */
-bool sn_perf_image_open(struct sn_perf_image *image, const char *path, const uint8_t *id,
+bool sn_recorded_image_open(struct sn_recorded_image *image, const char *path, const uint8_t *id,
 			uint32_t length);
-void sn_perf_image_close(struct sn_perf_image *image);
+void sn_recorded_image_close(struct sn_recorded_image *image);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See mappings.h. */
+#include "mappings.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A line of /proc/PID/maps. False if it maps no code. */
+static bool parse_mapping(char *line, struct sn_mapping *mapping)
+{
+	int path = 0;
+	char may_execute;
+	line[strcspn(line, "\n")] = 0;
+	if (sscanf(line,
+		   "%" SCNx64 "-%" SCNx64 " %*c%*c%c%*c %" SCNx64 " %" SCNx32 ":%" SCNx32
+		   " %" SCNu64 " %n",
+		   &mapping->start, &mapping->end, &may_execute, &mapping->offset, &mapping->major,
+		   &mapping->minor, &mapping->inode, &path) < 7 ||
+	    may_execute != 'x' || !path)
+		return false;
+	/* as the kernel calls code that lies in no file, and one whose name is too long */
+	mapping->path = !line[path]			  ? "//anon"
+			: strlen(line + path) >= PATH_MAX ? "//toolong"
+							  : line + path;
+	return true;
+}
+
+int sn_mappings_each(pid_t pid, int (*see)(void *context, const struct sn_mapping *mapping),
+		     void *context)
+{
+	char path[64], *line = NULL;
+	size_t room = 0;
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	FILE *file = fopen(path, "re");
+	int result = file ? 0 : -1;
+	struct sn_mapping mapping;
+	while (!result && file && getline(&line, &room, file) > 0)
+		if (parse_mapping(line, &mapping))
+			result = see(context, &mapping);
+	free(line);
+	if (file)
+		fclose(file);
+	return result;
+}
