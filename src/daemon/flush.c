@@ -4,18 +4,30 @@
 
 #include "made_code.h"
 
+#include "base/sort_by.h"
 #include "base/text.h"
+#include "base/vec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
+/* An address of code that a process made while it ran: its name is to be found. */
+struct made {
+	uint32_t image, number; /* of the writer; of a pair of the process's owner */
+	uint32_t pid;
+	uint64_t start_ns, address;
+};
+
+SN_SORT_BY(sort_made, struct made, const void *, SN_ORDER_BY(a, b, image, address));
+
 struct flush {
 	const struct sn_ledger *ledger;
-	bool by_process;
-	struct sn_kernel_images *kernel;
+	const struct sn_flush_source *from;
 	struct sn_epoch_writer *writer;
+	struct made *made; /* of call paths */
+	size_t made_count, made_capacity;
 	/* of the pair whose counts are being added */
 	uint32_t number, origin, image;
 	const struct sn_ledger_pair *pair;
@@ -37,18 +49,31 @@ static uint32_t add_origin(const struct flush *flush)
 			   : pair->key.program_inode == SN_NO_PROGRAM_KERNEL ? "[kernel threads]"
 									     : "[ending processes]",
 		.cgroup = sn_ledger_name(flush->ledger, flush->number, pair->cgroup),
-		.pid = flush->by_process ? pair->key.pid : 0,
-		.pid_start = flush->by_process ? pair->process_start_ns : 0,
+		.pid = flush->from->by_process ? pair->key.pid : 0,
+		.pid_start = flush->from->by_process ? pair->process_start_ns : 0,
 		.uid = pair->key.uid,
 	    });
+}
+
+/* One image a process: its start and number stand where a file has its own. */
+static uint32_t add_made_image(const struct flush *flush, uint32_t pid, uint64_t start_ns)
+{
+	char name[SN_PATH_BYTES + 64];
+	snprintf(name, sizeof(name), "[jit of %s, process %u]",
+		 sn_text_base_name(
+		     sn_ledger_name(flush->ledger, flush->number, flush->pair->program)),
+		 pid);
+	return sn_epoch_writer_image(flush->writer,
+				     &(struct sn_epoch_image){.kind = SN_EPOCH_JIT,
+							      .path = name,
+							      .device = start_ns,
+							      .inode = pid});
 }
 
 static uint32_t add_image(const struct flush *flush)
 {
 	const struct sn_ledger_pair *pair = flush->pair;
 	struct sn_epoch_image image = {.path = "", .kind = SN_EPOCH_UNKNOWN};
-	const char *program;
-	char name[SN_PATH_BYTES + 64];
 	switch (pair->key.kind) {
 	case SN_IMAGE_FILE:
 		image = (struct sn_epoch_image){
@@ -66,38 +91,38 @@ static uint32_t add_image(const struct flush *flush)
 	case SN_IMAGE_VDSO:
 		image = (struct sn_epoch_image){.kind = SN_EPOCH_VDSO, .path = "[vdso]"};
 		break;
-	case SN_IMAGE_ANONYMOUS: /* one image a process: its start and number stand where a file has its own */
-		program =
-		    sn_text_base_name(sn_ledger_name(flush->ledger, flush->number, pair->program));
-		snprintf(name, sizeof(name), "[jit of %s, process %u]", program, pair->pid);
-		image = (struct sn_epoch_image){.kind = SN_EPOCH_JIT,
-						.path = name,
-						.device = pair->process_start_ns,
-						.inode = pair->pid};
-		break;
+	case SN_IMAGE_ANONYMOUS:
+		return add_made_image(flush, pair->pid, pair->process_start_ns);
 	}
 	return sn_epoch_writer_image(flush->writer, &image);
 }
 
-static int add_in_kernel(const struct flush *flush, uint32_t address, uint64_t count)
+/* The place of an address in the kernel, as the store has it. */
+static int find_in_kernel(const struct flush *flush, uint64_t address, uint32_t *image,
+			  uint64_t *inside)
 {
 	static const enum sn_epoch_image_kind kinds[] = {[SN_KERNEL_ITSELF] = SN_EPOCH_KERNEL,
 							 [SN_KERNEL_MODULE] = SN_EPOCH_MODULE,
 							 [SN_KERNEL_BPF] = SN_EPOCH_BPF};
 	struct sn_kernel_place place;
-	if (sn_kernel_images_find(flush->kernel, UINT64_C(0xffffffff00000000) | address, &place) <
-	    0)
+	if (sn_kernel_images_find(flush->from->kernel, address, &place) < 0)
 		return SN_ERR_MEMORY;
-	uint32_t image =
+	*image =
 	    sn_epoch_writer_image(flush->writer, &(struct sn_epoch_image){.kind = kinds[place.part],
 									  .path = place.image});
 	if (place.function)
 		sn_epoch_writer_name(flush->writer,
-				     &(struct sn_epoch_name){.image = image,
+				     &(struct sn_epoch_name){.image = *image,
 							     .start = place.function_start,
 							     .name = place.function});
-	sn_epoch_writer_count(flush->writer, flush->origin, image, place.address, count);
+	*inside = place.address;
 	return 0;
+}
+
+/* The kernel's code lies in the last 4 GiB. */
+static uint64_t in_kernel(uint32_t address)
+{
+	return UINT64_C(0xffffffff00000000) | address;
 }
 
 static void begin_pair(struct flush *flush, uint32_t number)
@@ -126,8 +151,15 @@ struct run {
 static int add_run_in_kernel(const struct flush *flush, const struct run *run)
 {
 	int result = 0;
-	for (size_t i = 0; !result && i < run->count; i++)
-		result = add_in_kernel(flush, (uint32_t)run->counts[i].key, run->counts[i].count);
+	for (size_t i = 0; !result && i < run->count; i++) {
+		uint32_t image;
+		uint64_t inside;
+		result = find_in_kernel(flush, in_kernel((uint32_t)run->counts[i].key), &image,
+					&inside);
+		if (!result)
+			sn_epoch_writer_count(flush->writer, flush->origin, image, inside,
+					      run->counts[i].count);
+	}
 	return result;
 }
 
@@ -138,10 +170,16 @@ static void add_run(const struct flush *flush, const struct run *run, uint64_t a
 				      above | (uint32_t)run->counts[i].key, run->counts[i].count);
 }
 
+/* The upper half of addresses in memory without a file. */
+static uint64_t above_of(const struct sn_ledger_pair *pair)
+{
+	return pair->key.inode >> 32 << 32;
+}
+
 /* Code of one process that has no file: its names are asked for now, as nobody knows them later. */
 static int add_run_of_made_code(const struct flush *flush, const struct run *run)
 {
-	uint64_t above = flush->pair->key.inode >> 32 << 32,
+	uint64_t above = above_of(flush->pair),
 		 *addresses = malloc(run->count * sizeof(*addresses));
 	if (!addresses)
 		return SN_ERR_MEMORY;
@@ -168,13 +206,104 @@ static int add_pair(struct flush *flush, const struct run *run)
 	}
 }
 
-int sn_flush_add(struct sn_ledger *ledger, bool by_process, struct sn_kernel_images *kernel,
-		 struct sn_epoch_writer *writer)
+/* ---- call paths ---- */
+
+static int note_made(struct flush *flush, uint32_t image, uint32_t pid, uint64_t start_ns,
+		     uint64_t address)
 {
-	struct flush flush = {
-	    .ledger = ledger, .by_process = by_process, .kernel = kernel, .writer = writer};
-	const struct sn_ledger_count *counts = sn_ledger_sorted(ledger),
-				     *end = counts + ledger->index.count;
+	return sn_vec_push(&flush->made, &flush->made_capacity, &flush->made_count,
+			   (struct made){image, flush->number, pid, start_ns, address})
+		   ? SN_ERR_MEMORY
+		   : 0;
+}
+
+/* Where the sample was. */
+static int put_leaf(struct flush *flush, uint32_t address, struct sn_epoch_frame *frame)
+{
+	const struct sn_ledger_pair *pair = flush->pair;
+	frame->image = flush->image;
+	frame->address = address;
+	if (!pair || (pair->key.kind != SN_IMAGE_KERNEL && pair->key.kind != SN_IMAGE_ANONYMOUS))
+		return 0;
+	if (pair->key.kind == SN_IMAGE_KERNEL)
+		return find_in_kernel(flush, in_kernel(address), &frame->image, &frame->address);
+	frame->address |= above_of(pair);
+	return note_made(flush, frame->image, pair->pid, pair->process_start_ns, frame->address);
+}
+
+static int put_caller(struct flush *flush, const struct sn_caller *caller,
+		      struct sn_epoch_frame *frame)
+{
+	frame->kind = caller->kind;
+	if (caller->image == SN_CALLER_KERNEL)
+		return find_in_kernel(flush, caller->address, &frame->image, &frame->address);
+	const struct sn_epoch_image *image = sn_callers_image(flush->from->callers, caller->image);
+	frame->address = caller->address;
+	if (image->kind != SN_EPOCH_JIT || !flush->pair) {
+		frame->image = sn_epoch_writer_image(flush->writer, image);
+		return 0;
+	}
+	frame->image = add_made_image(flush, (uint32_t)image->inode, image->device);
+	return note_made(flush, frame->image, (uint32_t)image->inode, image->device,
+			 caller->address - 1);
+}
+
+static int add_path(struct flush *flush, uint32_t path)
+{
+	struct sn_epoch_frame frames[SN_CALLERS_MOST + 1] = {{0}};
+	uint32_t pair, address, count;
+	const struct sn_caller *callers =
+	    sn_paths_at(flush->from->paths, path, &pair, &address, &count);
+	begin_pair(flush, pair);
+	int result = put_leaf(flush, address, frames);
+	for (uint32_t i = 0; !result && i < count; i++)
+		result = put_caller(flush, callers + i, frames + i + 1);
+	if (!result)
+		sn_epoch_writer_stack(flush->writer,
+				      &(struct sn_epoch_stack){.origin = flush->origin,
+							       .depth = count + 1,
+							       .frames = frames,
+							       .count = flush->from->paths->counts[path]});
+	return result;
+}
+
+/* Names the addresses of one process's code, which are in order. */
+static int name_made(const struct flush *flush, const struct made *made, size_t count)
+{
+	uint64_t *addresses = malloc(count * sizeof(*addresses));
+	struct sn_ledger_pair process = *sn_ledger_pair(flush->ledger, made->number);
+	if (!addresses)
+		return SN_ERR_MEMORY;
+	process.pid = made->pid;
+	process.process_start_ns = made->start_ns;
+	for (size_t i = 0; i < count; i++)
+		addresses[i] = made[i].address;
+	int result = sn_made_code_name(flush->writer, made->image, &process, addresses, count);
+	free(addresses);
+	return result;
+}
+
+static int add_paths(struct flush *flush)
+{
+	int result = 0;
+	for (uint32_t path = 0; !result && path < flush->from->paths->keys.count; path++)
+		result = add_path(flush, path);
+	sort_made(flush->made, flush->made_count, NULL);
+	for (size_t i = 0, count; !result && i < flush->made_count; i += count) {
+		const struct made *made = flush->made + i;
+		for (count = 1; i + count < flush->made_count && made[count].image == made->image;)
+			count++;
+		result = name_made(flush, made, count);
+	}
+	free(flush->made);
+	return result;
+}
+
+int sn_flush_add(const struct sn_flush_source *from, struct sn_epoch_writer *writer)
+{
+	struct flush flush = {.ledger = from->ledger, .from = from, .writer = writer};
+	const struct sn_ledger_count *counts = sn_ledger_sorted(from->ledger),
+				     *end = counts + from->ledger->index.count;
 	int result = 0;
 	while (!result && counts < end) {
 		struct run run = {counts, 0};
@@ -184,6 +313,8 @@ int sn_flush_add(struct sn_ledger *ledger, bool by_process, struct sn_kernel_ima
 		counts += run.count;
 	}
 	if (!result)
-		sn_ledger_clear(ledger);
+		result = add_paths(&flush);
+	if (!result)
+		sn_ledger_clear(from->ledger);
 	return result;
 }

@@ -6,12 +6,11 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 int sn_already_each(pid_t pid, int (*see)(void *context, pid_t id), void *context)
 {
@@ -70,14 +69,16 @@ static int put_name(void *context, pid_t tid)
 
 struct sn_elf_file *sn_already_open(pid_t pid, const struct sn_mapping *mapping)
 {
-	char path[PATH_MAX + 64];
-	struct sn_elf_file *file;
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, mapping->start,
-		 mapping->end);
-	if (!sn_elf_file_open(path, &file, NULL))
-		return file;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, mapping->path);
-	return sn_elf_file_open(path, &file, NULL) ? NULL : file;
+	char path[64];
+	struct sn_elf_file *elf = NULL;
+	int file = sn_mapping_open(pid, mapping);
+	if (file < 0)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	if (sn_elf_file_open(path, &elf, NULL))
+		elf = NULL;
+	close(file);
+	return elf;
 }
 
 struct sn_already_id {

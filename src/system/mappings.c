@@ -2,6 +2,7 @@
 /* See mappings.h. */
 #include "mappings.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -45,4 +46,17 @@ int sn_mappings_each(pid_t pid, int (*see)(void *context, const struct sn_mappin
 	if (file)
 		fclose(file);
 	return result;
+}
+
+int sn_mapping_open(pid_t pid, const struct sn_mapping *mapping)
+{
+	enum { FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
+	char path[PATH_MAX + 64];
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, mapping->start,
+		 mapping->end);
+	int file = open(path, FLAGS);
+	if (file >= 0)
+		return file;
+	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, mapping->path);
+	return open(path, FLAGS);
 }

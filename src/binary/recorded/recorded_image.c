@@ -55,6 +55,7 @@ static bool note_segments(struct sn_recorded_image *image, const Elf64_Phdr *hea
 		    header->p_offset > file_bytes - header->p_filesz ||
 		    (header->p_offset ^ header->p_vaddr) % PAGE_BYTES)
 			return false;
+		image->offsets[module->readable_count] = header->p_offset;
 		module->readable[module->readable_count++] =
 		    (struct sn_module_range){header->p_vaddr, end};
 		if (end > image->bytes)
@@ -97,24 +98,36 @@ static bool map(struct sn_recorded_image *image, int file, const Elf64_Phdr *hea
 	return true;
 }
 
-static bool open_file(struct sn_recorded_image *image, const char *path)
+/* The program headers of an open file, and its size. Their number; 0 if it is not an x86-64 ELF file. */
+static unsigned read_file_headers(int file, Elf64_Phdr headers[SEGMENTS_MAX], uint64_t *bytes)
 {
 	unsigned char head[PAGE_BYTES];
-	Elf64_Phdr headers[SEGMENTS_MAX];
 	struct stat status;
-	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool is_open = false;
-	if (file < 0)
-		return false;
 	ssize_t got = fstat(file, &status) == 0 && S_ISREG(status.st_mode)
 			  ? pread(file, head, sizeof(head), 0)
 			  : -1;
-	unsigned count = got > 0 ? read_headers(head, (size_t)got, headers) : 0;
-	if (count && note_segments(image, headers, count, (uint64_t)status.st_size))
-		is_open = map(image, file, headers, count);
-	close(file);
-	if (is_open)
-		move(&image->module, (uintptr_t)image->memory);
+	*bytes = got > 0 ? (uint64_t)status.st_size : 0;
+	return got > 0 ? read_headers(head, (size_t)got, headers) : 0;
+}
+
+static bool open_file(struct sn_recorded_image *image, int file)
+{
+	Elf64_Phdr headers[SEGMENTS_MAX];
+	uint64_t bytes;
+	unsigned count = read_file_headers(file, headers, &bytes);
+	if (!count || !note_segments(image, headers, count, bytes) ||
+	    !map(image, file, headers, count))
+		return false;
+	move(&image->module, (uintptr_t)image->memory);
+	return true;
+}
+
+static bool open_path(struct sn_recorded_image *image, const char *path)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool is_open = file >= 0 && open_file(image, file);
+	if (file >= 0)
+		close(file);
 	return is_open;
 }
 
@@ -140,10 +153,68 @@ bool sn_recorded_image_open(struct sn_recorded_image *image, const char *path, c
 {
 	memset(image, 0, sizeof(*image));
 	bool is_open =
-	    strcmp(path, "[vdso]") == 0 ? open_vdso(image, id, length) : open_file(image, path);
+	    strcmp(path, "[vdso]") == 0 ? open_vdso(image, id, length) : open_path(image, path);
 	if (!is_open)
 		sn_recorded_image_close(image);
 	return is_open;
+}
+
+bool sn_recorded_image_open_file(struct sn_recorded_image *image, int file)
+{
+	memset(image, 0, sizeof(*image));
+	bool is_open = open_file(image, file);
+	image->module.is_permanent = false;
+	if (!is_open)
+		sn_recorded_image_close(image);
+	return is_open;
+}
+
+uintptr_t sn_recorded_image_at(const struct sn_recorded_image *image, uint64_t offset)
+{
+	for (uint32_t i = 0; i < image->module.readable_count; i++) {
+		const struct sn_module_range *range = image->module.readable + i;
+		if (offset - image->offsets[i] < range->end - range->start)
+			return range->start + (offset - image->offsets[i]);
+	}
+	return 0;
+}
+
+/* In the notes of a segment. */
+static uint32_t find_build_id(const unsigned char *notes, size_t bytes,
+			      unsigned char id[SN_RECORDED_ID_MOST])
+{
+	Elf64_Nhdr note;
+	for (size_t at = 0; at + sizeof(note) + 4 <= bytes;) {
+		memcpy(&note, notes + at, sizeof(note));
+		size_t name = at + sizeof(note), content = name + ((note.n_namesz + 3ull) & ~3ull);
+		if (note.n_namesz > bytes || note.n_descsz > bytes || content > bytes ||
+		    note.n_descsz > bytes - content)
+			return 0;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+		    !memcmp(notes + name, "GNU", 4) && note.n_descsz <= SN_RECORDED_ID_MOST) {
+			memcpy(id, notes + content, note.n_descsz);
+			return note.n_descsz;
+		}
+		at = content + ((note.n_descsz + 3ull) & ~3ull);
+	}
+	return 0;
+}
+
+uint32_t sn_recorded_build_id(int file, unsigned char id[SN_RECORDED_ID_MOST])
+{
+	Elf64_Phdr headers[SEGMENTS_MAX];
+	unsigned char notes[PAGE_BYTES];
+	uint64_t bytes;
+	uint32_t length = 0;
+	unsigned count = read_file_headers(file, headers, &bytes);
+	for (unsigned i = 0; i < count && !length; i++) {
+		size_t most = headers[i].p_filesz < sizeof(notes) ? headers[i].p_filesz : sizeof(notes);
+		ssize_t got = headers[i].p_type == PT_NOTE
+				  ? pread(file, notes, most, (off_t)headers[i].p_offset)
+				  : 0;
+		length = got > 0 ? find_build_id(notes, (size_t)got, id) : 0;
+	}
+	return length;
 }
 
 void sn_recorded_image_close(struct sn_recorded_image *image)

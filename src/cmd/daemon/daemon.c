@@ -33,6 +33,7 @@ static bool read_options(struct request *request)
 	const struct sn_option table[] = {
 	    {"store", .text = &daemon->store, .is_path = true},
 	    {"rate", 'F', SN_OPTION_WHOLE(daemon->rate, 1, RATE_MOST)},
+	    {"callers", SN_OPTION_WHOLE(daemon->stack_rate, 0, RATE_MOST)},
 	    {"flush", SN_OPTION_WHOLE(daemon->flush_seconds, 1, 3600)},
 	    {"epoch", .number = &request->epoch_minutes, .least = 1.0 / 60, .most = 1440},
 	    {"keep", .number = &request->keep_days, .least = 0, .most = 36500},

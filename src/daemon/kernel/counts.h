@@ -26,6 +26,9 @@ enum {
 	SN_PROCESSES = 8, /* processes that a processor remembers */
 	SN_MAPPINGS = 8,  /* mappings of each of them */
 	SN_PATH_BYTES = 2048,
+	SN_STACK_BYTES = 32768, /* that are copied of a stack, at most */
+	SN_KERNEL_FRAMES = 64,
+	SN_USER_REGISTERS = 17, /* by DWARF number; x86-64's */
 };
 
 enum sn_sample_fate {
@@ -82,6 +85,21 @@ struct sn_announced {
 	char image_path[SN_PATH_BYTES], program_path[SN_PATH_BYTES];
 };
 
+/* A sample that is not in the table, as it has its callers. */
+struct sn_stack_sample {
+	uint32_t number, address; /* of the pair, and in its image; as of an entry */
+	uint32_t pid, tid;
+	/* Tell a process, and the program that it executes, from others with its number: its start by CLOCK_BOOTTIME, and where its first stack begins. */
+	uint64_t process_start_ns, first_stack;
+	uint32_t mapping_sequence; /* changes with its mappings; 0: not known */
+	uint32_t kernel_count, stack_bytes;
+	uint32_t unused;
+	/* Of the process; all 0 of a thread of the kernel. */
+	uint64_t registers[SN_USER_REGISTERS];
+	uint64_t kernel[SN_KERNEL_FRAMES]; /* where it was, then return addresses */
+	unsigned char stack[SN_STACK_BYTES];
+};
+
 /* Part of the running process's address space that a processor remembers. */
 struct sn_cached_mapping {
 	uint64_t start, end;
@@ -109,6 +127,8 @@ struct sn_counts {
 	uint64_t walks; /* samples for which a mapping had to be looked for */
 	uint64_t log_head;
 	uint64_t evicted;
+	uint64_t stacks; /* samples that went to the daemon with their callers */
+	uint64_t without_stack; /* samples since */
 	struct sn_cached_process process[SN_PROCESSES]; /* by the last bits of tgid */
 	/* Written by the daemon. */
 	uint64_t log_tail __attribute__((aligned(64)));
@@ -122,4 +142,6 @@ struct sn_counts_control {
 	uint64_t numbers;
 	uint32_t by_process;	/* each process is told apart */
 	uint32_t pairs_of_turn; /* at most SN_PAIRS_OF_TURN */
+	uint32_t stack_every;	/* each so manieth sample has its callers; 0: none */
+	uint32_t unused;
 };

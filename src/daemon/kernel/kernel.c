@@ -21,12 +21,15 @@ extern const unsigned sn_sampler_object_bytes;
 
 enum {
 	NANOSECONDS = 1000000000,
-	VARIES_BY = 16 /* a period by at most this part of it, up or down */
+	VARIES_BY = 16, /* a period by at most this part of it, up or down */
+	STACK_ROOM_LEAST = 1 << 20,
+	STACK_ROOM_MOST = 1 << 26,
+	STACK_ROOM_OF_PROCESSOR = 1 << 18,
 };
 
 struct sn_kernel {
 	struct bpf_object *object;
-	struct ring_buffer *announcements;
+	struct ring_buffer *announcements, *stacks;
 	const struct sn_kernel_taker *taker; /* while pairs are told */
 	int program, pairs;
 	char *counts; /* of each processor, count_bytes apart */
@@ -36,6 +39,7 @@ struct sn_kernel {
 	unsigned processors, running;
 	bool is_cycles;
 	uint64_t period, random;
+	unsigned stack_rate;
 	struct sn_pair (*told)[SN_PAIRS_OF_TURN]; /* of each turn's half, by number */
 	bool may_turn; /* all counts of the turn before have been taken */
 	int timing;    /* a descriptor while programs are timed, or -1 */
@@ -104,6 +108,38 @@ static int on_announced(void *context, void *data, size_t bytes)
 	return kernel->taker->pair(kernel->taker->context, told);
 }
 
+static int on_stack(void *context, void *data, size_t bytes)
+{
+	struct sn_kernel *kernel = context;
+	return bytes < sizeof(struct sn_stack_sample)
+		   ? 0
+		   : kernel->taker->stack(kernel->taker->context, data);
+}
+
+/* Room for some stacks of each processor, a power of two. */
+static uint32_t stack_room(const struct sn_kernel *kernel)
+{
+	uint32_t bytes = STACK_ROOM_LEAST;
+	while (bytes < STACK_ROOM_MOST && bytes < kernel->processors * STACK_ROOM_OF_PROCESSOR)
+		bytes *= 2;
+	return bytes;
+}
+
+static int read_rings(struct sn_kernel *kernel, struct sn_error *error)
+{
+	kernel->announcements =
+	    ring_buffer__new(bpf_object__find_map_fd_by_name(kernel->object, "announced"),
+			     on_announced, kernel, NULL);
+	if (kernel->stack_rate)
+		kernel->stacks =
+		    ring_buffer__new(bpf_object__find_map_fd_by_name(kernel->object, "stacks"),
+				     on_stack, kernel, NULL);
+	if (!kernel->announcements || (kernel->stack_rate && !kernel->stacks))
+		return sn_fail(error, SN_ERR_IO, "reading what the BPF program tells: %s",
+			       strerror(errno));
+	return 0;
+}
+
 static int load(struct sn_kernel *kernel, struct sn_error *error)
 {
 	libbpf_set_print(no_message);
@@ -112,19 +148,17 @@ static int load(struct sn_kernel *kernel, struct sn_error *error)
 		return sn_fail(error, SN_ERR_IO, "opening the BPF program: %s", strerror(errno));
 	bpf_map__set_max_entries(bpf_object__find_map_by_name(kernel->object, "counts"),
 				 kernel->processors);
+	if (kernel->stack_rate)
+		bpf_map__set_max_entries(bpf_object__find_map_by_name(kernel->object, "stacks"),
+					 stack_room(kernel));
 	int code = bpf_object__load(kernel->object);
 	if (code != 0)
 		return explain_load(error, code);
 	kernel->program =
 	    bpf_program__fd(bpf_object__find_program_by_name(kernel->object, "sample"));
 	kernel->pairs = bpf_object__find_map_fd_by_name(kernel->object, "pairs");
-	kernel->announcements =
-	    ring_buffer__new(bpf_object__find_map_fd_by_name(kernel->object, "announced"),
-			     on_announced, kernel, NULL);
-	if (!kernel->announcements)
-		return sn_fail(error, SN_ERR_IO, "reading what the BPF program tells: %s",
-			       strerror(errno));
-	return map_maps(kernel, error);
+	int result = read_rings(kernel, error);
+	return result ? result : map_maps(kernel, error);
 }
 
 /* ---- events ---- */
@@ -161,6 +195,13 @@ static int open_event(const struct sn_kernel *kernel, unsigned processor, bool c
 static void set_period(struct sn_kernel *kernel, unsigned rate)
 {
 	kernel->period = (kernel->is_cycles ? highest_frequency() : NANOSECONDS) / rate;
+}
+
+/* Which samples have their callers; of fewer samples than have them, all. */
+static void set_stacks(struct sn_kernel *kernel, unsigned rate)
+{
+	unsigned wanted = kernel->stack_rate < rate ? kernel->stack_rate : rate;
+	kernel->control->stack_every = wanted ? (rate + wanted / 2) / wanted : 0;
 }
 
 /* Whether the machine counts cycles, of which samples need no interrupt of a timer. */
@@ -224,6 +265,7 @@ void sn_kernel_vary_period(struct sn_kernel *kernel)
 void sn_kernel_set_rate(struct sn_kernel *kernel, unsigned rate)
 {
 	set_period(kernel, rate);
+	set_stacks(kernel, rate);
 	start_events(kernel, NULL);
 	sn_kernel_vary_period(kernel);
 }
@@ -295,6 +337,8 @@ int sn_kernel_take(struct sn_kernel *kernel, bool whole, const struct sn_kernel_
 		if (!result && whole)
 			result = take_table(counts, taker);
 	}
+	if (!result)
+		result = sn_kernel_take_stacks(kernel, taker);
 	/* after the counts: a pair is told before it is counted */
 	kernel->taker = taker;
 	int told = ring_buffer__consume(kernel->announcements);
@@ -310,6 +354,18 @@ int sn_kernel_take(struct sn_kernel *kernel, bool whole, const struct sn_kernel_
 	return 0;
 }
 
+int sn_kernel_stacks_fd(const struct sn_kernel *kernel)
+{
+	return kernel->stacks ? ring_buffer__epoll_fd(kernel->stacks) : -1;
+}
+
+int sn_kernel_take_stacks(struct sn_kernel *kernel, const struct sn_kernel_taker *taker)
+{
+	kernel->taker = taker;
+	int taken = kernel->stacks ? ring_buffer__consume(kernel->stacks) : 0;
+	return taken < 0 ? taken : 0;
+}
+
 void sn_kernel_sum(const struct sn_kernel *kernel, struct sn_kernel_sums *sums)
 {
 	*sums = (struct sn_kernel_sums){0};
@@ -318,6 +374,7 @@ void sn_kernel_sum(const struct sn_kernel *kernel, struct sn_kernel_sums *sums)
 		for (int fate = 0; fate < SN_FATES; fate++)
 			sums->fates[fate] += __atomic_load_n(&counts->fate[fate], __ATOMIC_RELAXED);
 		sums->hits += __atomic_load_n(&counts->hits, __ATOMIC_RELAXED);
+		sums->stacks += __atomic_load_n(&counts->stacks, __ATOMIC_RELAXED);
 		sums->walks += __atomic_load_n(&counts->walks, __ATOMIC_RELAXED);
 	}
 }
@@ -365,6 +422,7 @@ static int start(struct sn_kernel *kernel, const struct sn_kernel_options *optio
 			       strerror(-processors));
 	kernel->processors = (unsigned)processors;
 	kernel->timing = -1;
+	kernel->stack_rate = options->stack_rate;
 	kernel->event = malloc(kernel->processors * sizeof(*kernel->event));
 	kernel->told = calloc(2, sizeof(*kernel->told));
 	if (!kernel->event || !kernel->told)
@@ -378,6 +436,7 @@ static int start(struct sn_kernel *kernel, const struct sn_kernel_options *optio
 	    options->pairs_of_turn ? options->pairs_of_turn : SN_PAIRS_OF_TURN;
 	kernel->random = 0x9e3779b97f4a7c15 ^ (uint64_t)getpid();
 	choose_event(kernel, options->rate);
+	set_stacks(kernel, options->rate);
 	return start_events(kernel, error);
 }
 
@@ -407,6 +466,7 @@ void sn_kernel_close(struct sn_kernel *kernel)
 	if (kernel->control)
 		munmap(kernel->control, sizeof(*kernel->control));
 	ring_buffer__free(kernel->announcements);
+	ring_buffer__free(kernel->stacks);
 	bpf_object__close(kernel->object);
 	free(kernel->event);
 	free(kernel->told);

@@ -17,6 +17,7 @@ struct sn_kernel;
 struct sn_kernel_options {
 	unsigned rate;		/* samples a second of each processor */
 	bool by_process;	/* processes of one program are told apart */
+	unsigned stack_rate;	/* of these with their callers; 0: none */
 	uint32_t pairs_of_turn; /* at most SN_PAIRS_OF_TURN, which 0 is; for tests */
 };
 
@@ -40,6 +41,8 @@ struct sn_kernel_taker {
 	/* Each count is of a pair that `pair` is told of before the next but one call of sn_kernel_take. Return 0 or a negative enum sn_err, which ends it. */
 	int (*count)(void *context, uint32_t number, uint32_t address, uint32_t count);
 	int (*pair)(void *context, const struct sn_announced *announced);
+	/* A sample with its callers, of such a pair too. Valid during the call. */
+	int (*stack)(void *context, const struct sn_stack_sample *sample);
 };
 
 /*
@@ -49,11 +52,16 @@ struct sn_kernel_taker {
  */
 int sn_kernel_take(struct sn_kernel *kernel, bool whole, const struct sn_kernel_taker *taker,
 		   int *begun);
+/* Readable when a sample with its callers waits, and these are taken at once: callers are found while the process is there. -1: there are none. sn_kernel_take takes them too. */
+int sn_kernel_stacks_fd(const struct sn_kernel *kernel);
+int sn_kernel_take_stacks(struct sn_kernel *kernel, const struct sn_kernel_taker *taker);
+
 /* What became of all samples since it was opened. */
 struct sn_kernel_sums {
 	uint64_t fates[SN_FATES];
 	uint64_t hits;	/* of those counted, samples that were in the table already */
-	uint64_t walks; /* those for which the mappings of their process had to be looked at */
+	uint64_t stacks; /* that came with their callers */
+	uint64_t walks;	/* those for which the mappings of their process had to be looked at */
 };
 void sn_kernel_sum(const struct sn_kernel *kernel, struct sn_kernel_sums *sums);
 

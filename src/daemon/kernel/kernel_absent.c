@@ -68,3 +68,15 @@ double sn_kernel_end_timing(struct sn_kernel *kernel)
 	(void)kernel;
 	return 0;
 }
+
+int sn_kernel_stacks_fd(const struct sn_kernel *kernel)
+{
+	(void)kernel;
+	return -1;
+}
+
+int sn_kernel_take_stacks(struct sn_kernel *kernel, const struct sn_kernel_taker *taker)
+{
+	(void)kernel, (void)taker;
+	return 0;
+}

@@ -42,7 +42,13 @@ struct {
 	__uint(max_entries, 1 << 20);
 } announced SEC(".maps");
 
-enum { IS_KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */ };
+/* Samples with their callers; the daemon makes it larger if it wants some. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 12);
+} stacks SEC(".maps");
+
+enum { IS_KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */, PAGE_BYTES = 4096 };
 
 struct where {
 	uint64_t start, end, offset;
@@ -101,6 +107,23 @@ static __always_inline int find_mapping(struct mm_struct *mm, uint64_t address, 
 	where->offset = BPF_CORE_READ(vma, vm_pgoff) << 12;
 	where->file = BPF_CORE_READ(vma, vm_file);
 	return where->start <= address && address < where->end ? SN_FATE_COUNTED : SN_LOST_NO_CODE;
+}
+
+/* Tells whether mappings have changed since, where the kernel counts that; else none is remembered. */
+static __always_inline bool has_sequence(struct mm_struct *mm)
+{
+	struct mm_struct___before_6_13 *older = (void *)mm;
+	return bpf_core_field_exists(mm->mm_lock_seq.sequence) ||
+	       bpf_core_field_exists(older->mm_lock_seq);
+}
+
+static __always_inline uint32_t sequence_of(struct mm_struct *mm)
+{
+	struct mm_struct___before_6_13 *older = (void *)mm;
+	if (bpf_core_field_exists(mm->mm_lock_seq.sequence))
+		return mm->mm_lock_seq.sequence;
+	/* counts by ones, and is never odd for us */
+	return has_sequence(mm) ? 2 * BPF_CORE_READ(older, mm_lock_seq) : 0;
 }
 
 /* ---- pairs ---- */
@@ -310,27 +333,104 @@ static __always_inline enum sn_sample_fate count(struct sn_counts *mine, uint64_
 	return SN_FATE_COUNTED;
 }
 
-/* ---- a sample ---- */
+/* ---- callers ---- */
 
-/* Tells whether mappings have changed since, where the kernel counts that; else none is remembered. */
-static __always_inline bool has_sequence(struct mm_struct *mm)
+enum { STACK_POINTER = 7 }; /* by DWARF number */
+
+/* Each by itself, since those of a sample are where the verifier says. */
+static __always_inline void put_registers(uint64_t *to, const struct pt_regs *from)
 {
-	struct mm_struct___before_6_13 *older = (void *)mm;
-	return bpf_core_field_exists(mm->mm_lock_seq.sequence) ||
-	       bpf_core_field_exists(older->mm_lock_seq);
+#if defined(__TARGET_ARCH_x86)
+	to[0] = from->rax;
+	to[1] = from->rdx;
+	to[2] = from->rcx;
+	to[3] = from->rbx;
+	to[4] = from->rsi;
+	to[5] = from->rdi;
+	to[6] = from->rbp;
+	to[STACK_POINTER] = from->rsp;
+	to[8] = from->r8;
+	to[9] = from->r9;
+	to[10] = from->r10;
+	to[11] = from->r11;
+	to[12] = from->r12;
+	to[13] = from->r13;
+	to[14] = from->r14;
+	to[15] = from->r15;
+	to[16] = from->rip;
+#endif
 }
 
-static __always_inline uint32_t sequence_of(struct mm_struct *mm)
+/* Page by page, as one that is not in memory ends it. Returns the bytes. */
+static __always_inline uint32_t copy_stack(unsigned char *to, uint64_t from)
 {
-	struct mm_struct___before_6_13 *older = (void *)mm;
-	if (bpf_core_field_exists(mm->mm_lock_seq.sequence))
-		return mm->mm_lock_seq.sequence;
-	/* counts by ones, and is never odd for us */
-	return has_sequence(mm) ? 2 * BPF_CORE_READ(older, mm_lock_seq) : 0;
+	uint32_t copied = 0;
+	for (int i = 0; i <= SN_STACK_BYTES / PAGE_BYTES; i++) {
+		uint32_t bytes = PAGE_BYTES - ((from + copied) & (PAGE_BYTES - 1));
+		if (copied > SN_STACK_BYTES - PAGE_BYTES ||
+		    bpf_probe_read_user(to + copied, bytes, (void *)(from + copied)) != 0)
+			break;
+		copied += bytes;
+	}
+	return copied;
+}
+
+/* The registers of the process: those of the sample, or those that the kernel was entered with. */
+static __always_inline void put_user_part(struct sn_stack_sample *sent,
+					  struct bpf_perf_event_data *ctx,
+					  struct task_struct *task)
+{
+	struct pt_regs entered;
+	if ((int64_t)PT_REGS_IP(&ctx->regs) >= 0)
+		put_registers(sent->registers, &ctx->regs);
+	else if (bpf_probe_read_kernel(&entered, sizeof(entered),
+				       (void *)bpf_task_pt_regs(task)) == 0)
+		put_registers(sent->registers, &entered);
+	sent->stack_bytes = copy_stack(sent->stack, sent->registers[STACK_POINTER]);
+}
+
+/* Sends a sample with its callers to the daemon. 0, or -1: there is no room. */
+static __noinline int send_stack(struct bpf_perf_event_data *ctx, uint64_t key)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mm_struct *mm = task->mm;
+	struct sn_stack_sample *sent = bpf_ringbuf_reserve(&stacks, sizeof(*sent), 0);
+	if (!sent)
+		return -1;
+	sent->number = key >> 48;
+	sent->address = key >> 16;
+	sent->pid = task->tgid;
+	sent->tid = task->pid;
+	sent->process_start_ns = task->group_leader->start_boottime;
+	sent->first_stack = mm ? mm->start_stack : 0;
+	sent->mapping_sequence = mm ? sequence_of(mm) : 0;
+	sent->unused = sent->stack_bytes = 0;
+	long bytes = bpf_get_stack(ctx, sent->kernel, sizeof(sent->kernel), 0);
+	sent->kernel_count = bytes > 0 ? (uint32_t)bytes / 8 : 0;
+	__builtin_memset(sent->registers, 0, sizeof(sent->registers));
+	if (mm)
+		put_user_part(sent, ctx, task);
+	bpf_ringbuf_submit(sent, 0);
+	return 0;
+}
+
+/* ---- a sample ---- */
+
+/* Counts it, or sends it with its callers where that is due. */
+static __always_inline int keep(struct bpf_perf_event_data *ctx, struct sn_counts *mine,
+				const struct sn_counts_control *how, uint64_t key)
+{
+	if (how->stack_every && ++mine->without_stack >= how->stack_every &&
+	    send_stack(ctx, key) == 0) {
+		mine->without_stack = 0;
+		mine->stacks++;
+		return SN_FATE_COUNTED;
+	}
+	return count(mine, key);
 }
 
 static __always_inline enum sn_sample_fate
-sample_kernel(void *ctx, struct sn_counts *mine, struct sn_cached_process *process,
+sample_kernel(struct bpf_perf_event_data *ctx, struct sn_counts *mine, struct sn_cached_process *process,
 	      struct task_struct *task, struct mm_struct *mm, struct sn_counts_control *how,
 	      uint64_t address)
 {
@@ -343,7 +443,7 @@ sample_kernel(void *ctx, struct sn_counts *mine, struct sn_cached_process *proce
 		if (process->kernel == 0)
 			return SN_LOST_PAIRS;
 	}
-	return count(mine, process->kernel << 48 | (address & 0xffffffff) << 16);
+	return keep(ctx, mine, how, process->kernel << 48 | (address & 0xffffffff) << 16);
 }
 
 /* Finds the mapping of an address, and gives it a number. */
@@ -381,27 +481,30 @@ static __noinline int remember_mapping(void *ctx, struct sn_counts *mine, uint32
 	return SN_FATE_COUNTED;
 }
 
-static __always_inline int count_at(struct sn_counts *mine, const struct sn_cached_mapping *mapping,
-				    uint64_t address)
+static __always_inline int keep_at(struct bpf_perf_event_data *ctx, struct sn_counts *mine,
+				   const struct sn_counts_control *how,
+				   const struct sn_cached_mapping *mapping, uint64_t address)
 {
 	uint64_t offset = address + mapping->offset;
 	if (offset >> 32)
 		return SN_LOST_FAR;
-	return count(mine, mapping->number << 48 | offset << 16);
+	return keep(ctx, mine, how, mapping->number << 48 | offset << 16);
 }
 
-static __always_inline int sample_user(void *ctx, struct sn_counts *mine, uint32_t slot,
+static __always_inline int sample_user(struct bpf_perf_event_data *ctx, struct sn_counts *mine,
+				       const struct sn_counts_control *how, uint32_t slot,
 				       uint64_t address)
 {
 	struct sn_cached_process *process = &mine->process[slot];
 	for (uint32_t i = 0; i < SN_MAPPINGS && i < process->remembered; i++)
 		if (address - process->mapping[i].start <
 		    process->mapping[i].end - process->mapping[i].start)
-			return count_at(mine, &process->mapping[i], address);
+			return keep_at(ctx, mine, how, &process->mapping[i], address);
 	int fate = remember_mapping(ctx, mine, slot, address);
 	if (fate != SN_FATE_COUNTED)
 		return fate;
-	return count_at(mine, &process->mapping[(process->next - 1) & (SN_MAPPINGS - 1)], address);
+	return keep_at(ctx, mine, how,
+		       &process->mapping[(process->next - 1) & (SN_MAPPINGS - 1)], address);
 }
 
 /* Makes it remember this process, with its mappings as they are now. */
@@ -449,7 +552,7 @@ int sample(struct bpf_perf_event_data *ctx)
 		follow_process(process, task, mm, how);
 		fate = (int64_t)address < 0
 			   ? sample_kernel(ctx, mine, process, task, mm, how, address)
-			   : sample_user(ctx, mine, slot, address);
+			   : sample_user(ctx, mine, how, slot, address);
 	}
 	if (fate >= 0 && fate < SN_FATES)
 		mine->fate[fate]++;
