@@ -11,6 +11,7 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "epochs_callers.h"
 #include "epochs_image.h"
 #include "format/epoch/epoch_store.h"
 #include "import/core/importer.h"
@@ -440,6 +441,7 @@ static int build(struct importing *importing, struct sn_error *error)
 		result = add_stacks(importing);
 	if (result)
 		return sn_fail_code(error, result);
+	size_t with_callers = importing->merge.value_count;
 	result = add_counts(importing, error);
 	if (!result)
 		result = sn_symbolizer_new(NULL, &symbolizer, error);
@@ -448,6 +450,8 @@ static int build(struct importing *importing, struct sn_error *error)
 				    sn_pool_threads(importing->request->jobs), &resolved);
 		if (!result)
 			result = sn_epochs_name_rest(&importing->images, &resolved);
+		if (!result)
+			result = sn_epochs_give_callers(&importing->merge, &resolved, with_callers);
 		if (!result)
 			result = sn_expand(&importing->merge, &resolved);
 		sn_resolved_release(&resolved);
