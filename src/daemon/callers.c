@@ -134,9 +134,9 @@ static void read_file(struct sn_callers *callers, struct image *image, pid_t pid
 
 static uint32_t kind_of(const struct sn_mapping *mapping)
 {
-	return *mapping->path == '/' && mapping->inode	? SN_EPOCH_FILE
-	       : strcmp(mapping->path, "[vdso]") == 0 ? SN_EPOCH_VDSO
-						      : SN_EPOCH_JIT;
+	return *mapping->path == '/' && mapping->inode ? SN_EPOCH_FILE
+	       : strcmp(mapping->path, "[vdso]") == 0  ? SN_EPOCH_VDSO
+						       : SN_EPOCH_JIT;
 }
 
 /* The image of a mapping of code; SN_INTERN_NONE: there are too many, or no memory. */
@@ -154,10 +154,9 @@ static uint32_t image_of(struct sn_callers *callers, pid_t pid, uint64_t start_n
 	}
 	if (before == IMAGES_MOST)
 		return sn_intern_find(&callers->keys, &key, sizeof(key));
-	uint32_t number =
-	    sn_intern_item(&callers->keys, &key, sizeof(key), &callers->images,
-			   &callers->image_capacity,
-			   {.told = {.kind = (uint32_t)key.kind, .device = key.device, .inode = key.inode}});
+	uint32_t number = sn_intern_item(
+	    &callers->keys, &key, sizeof(key), &callers->images, &callers->image_capacity,
+	    {.told = {.kind = (uint32_t)key.kind, .device = key.device, .inode = key.inode}});
 	if (number != before || number == SN_INTERN_NONE)
 		return number;
 	struct image *image = callers->images + number;
@@ -221,7 +220,8 @@ static struct process *process_of(struct sn_callers *callers, const struct sn_st
 		number = count;
 	}
 	struct process *process = callers->processes + number;
-	bool has_changed = !sample->mapping_sequence || process->sequence != sample->mapping_sequence;
+	bool has_changed =
+	    !sample->mapping_sequence || process->sequence != sample->mapping_sequence;
 	if (!is_same(process, sample) ||
 	    (has_changed && sn_clock_now_ns(CLOCK_MONOTONIC) - process->read_ns > READ_AGAIN_NS))
 		read_mappings(callers, process, sample);
@@ -232,7 +232,7 @@ static const struct span *span_at(const struct process *process, uint64_t addres
 {
 	size_t behind = sn_search(i, process->count, process->spans[i].start <= address);
 	return behind && address < process->spans[behind - 1].end ? process->spans + behind - 1
-								   : NULL;
+								  : NULL;
 }
 
 /* ---- paths ---- */
@@ -261,8 +261,7 @@ static bool find(void *context, uint64_t address, const struct sn_module **modul
 	const struct image *image = span ? walk->callers->images + span->image : NULL;
 	*module = NULL;
 	*inside = image && image->laid_out.module.eh_frame_hdr
-		      ? sn_recorded_image_at(&image->laid_out,
-					     address - span->start + span->offset)
+		      ? sn_recorded_image_at(&image->laid_out, address - span->start + span->offset)
 		      : 0;
 	if (*inside)
 		*module = &image->laid_out.module;
@@ -276,8 +275,9 @@ static void put_caller(struct walk *walk, struct sn_callers_path *path, uint64_t
 	if (!span || path->count == SN_CALLERS_MOST)
 		return;
 	bool has_file = walk->callers->images[span->image].told.kind != SN_EPOCH_JIT;
-	path->callers[path->count++] = (struct sn_caller){
-	    span->image, SN_EPOCH_FRAME_NATIVE, has_file ? address - span->start + span->offset : address};
+	path->callers[path->count++] =
+	    (struct sn_caller){span->image, SN_EPOCH_FRAME_NATIVE,
+			       has_file ? address - span->start + span->offset : address};
 }
 
 static void put_users(struct walk *walk, struct sn_callers_path *path)
@@ -288,8 +288,8 @@ static void put_users(struct walk *walk, struct sn_callers_path *path)
 	size_t count;
 	_Static_assert((int)SN_REG_COUNT == (int)SN_USER_REGISTERS, "registers by DWARF number");
 	memcpy(registers.value, sample->registers, sizeof(registers.value));
-	const struct sn_recorded_stack stack = {&registers, sample->stack, sample->stack_bytes, find,
-						walk};
+	const struct sn_recorded_stack stack = {&registers, sample->stack, sample->stack_bytes,
+						find, walk};
 	enum sn_recorded_end end = sn_recorded_unwind(&stack, frames, SN_CALLERS_MOST, &count);
 	path->is_whole = end == SN_RECORDED_WHOLE;
 	/* the first one is where the sample was, or where the kernel was entered, which calls it */

@@ -17,15 +17,17 @@
 #define SN_CALLER_KERNEL UINT32_MAX /* in place of an image */
 
 struct sn_caller {
-	uint32_t image;	  /* sn_callers_image */
-	uint32_t kind;	  /* enum sn_epoch_frame_kind */
-	uint64_t address; /* a return address: in the image, as the store has it; of the kernel its own */
+	uint32_t image; /* sn_callers_image */
+	uint32_t kind;	/* enum sn_epoch_frame_kind */
+	uint64_t
+	    address; /* a return address: in the image, as the store has it; of the kernel its own */
 };
 
 struct sn_callers_path {
 	uint32_t count;
 	bool is_whole; /* up to the thread's first function */
-	struct sn_caller callers[SN_CALLERS_MOST]; /* of where the sample was; the innermost first */
+	struct sn_caller
+	    callers[SN_CALLERS_MOST]; /* of where the sample was; the innermost first */
 };
 
 struct sn_callers;

@@ -45,7 +45,7 @@ struct daemon {
 	uint64_t stored, flushes;
 	/* Samples that were given up, as the store could not be written for long or memory was short; and what flushes tell of that. */
 	uint64_t not_written, told_not_written;
-	double sample_ns;	 /* in the kernel; 0: not known */
+	double sample_ns; /* in the kernel; 0: not known */
 	/* Of samples with their callers, those that have none after all, and those whose outermost are missing. */
 	uint64_t without_callers, cut;
 	struct sn_error failure; /* of the last flush; "" none */

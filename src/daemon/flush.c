@@ -59,15 +59,14 @@ static uint32_t add_origin(const struct flush *flush)
 static uint32_t add_made_image(const struct flush *flush, uint32_t pid, uint64_t start_ns)
 {
 	char name[SN_PATH_BYTES + 64];
-	snprintf(name, sizeof(name), "[jit of %s, process %u]",
-		 sn_text_base_name(
-		     sn_ledger_name(flush->ledger, flush->number, flush->pair->program)),
-		 pid);
-	return sn_epoch_writer_image(flush->writer,
-				     &(struct sn_epoch_image){.kind = SN_EPOCH_JIT,
-							      .path = name,
-							      .device = start_ns,
-							      .inode = pid});
+	snprintf(
+	    name, sizeof(name), "[jit of %s, process %u]",
+	    sn_text_base_name(sn_ledger_name(flush->ledger, flush->number, flush->pair->program)),
+	    pid);
+	return sn_epoch_writer_image(flush->writer, &(struct sn_epoch_image){.kind = SN_EPOCH_JIT,
+									     .path = name,
+									     .device = start_ns,
+									     .inode = pid});
 }
 
 static uint32_t add_image(const struct flush *flush)
@@ -154,8 +153,8 @@ static int add_run_in_kernel(const struct flush *flush, const struct run *run)
 	for (size_t i = 0; !result && i < run->count; i++) {
 		uint32_t image;
 		uint64_t inside;
-		result = find_in_kernel(flush, in_kernel((uint32_t)run->counts[i].key), &image,
-					&inside);
+		result =
+		    find_in_kernel(flush, in_kernel((uint32_t)run->counts[i].key), &image, &inside);
 		if (!result)
 			sn_epoch_writer_count(flush->writer, flush->origin, image, inside,
 					      run->counts[i].count);
@@ -259,11 +258,12 @@ static int add_path(struct flush *flush, uint32_t path)
 	for (uint32_t i = 0; !result && i < count; i++)
 		result = put_caller(flush, callers + i, frames + i + 1);
 	if (!result)
-		sn_epoch_writer_stack(flush->writer,
-				      &(struct sn_epoch_stack){.origin = flush->origin,
-							       .depth = count + 1,
-							       .frames = frames,
-							       .count = flush->from->paths->counts[path]});
+		sn_epoch_writer_stack(
+		    flush->writer,
+		    &(struct sn_epoch_stack){.origin = flush->origin,
+					     .depth = count + 1,
+					     .frames = frames,
+					     .count = flush->from->paths->counts[path]});
 	return result;
 }
 

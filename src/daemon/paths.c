@@ -27,9 +27,9 @@ int sn_paths_add(struct sn_paths *paths, const struct sn_stack_sample *sample,
 	key.pair = sample->number;
 	key.address = sample->address;
 	memcpy(key.callers, path->callers, callers_bytes);
-	uint32_t number = sn_intern_item(&paths->keys, &key,
-					 offsetof(struct key, callers) + callers_bytes,
-					 &paths->counts, &paths->capacity, 0);
+	uint32_t number =
+	    sn_intern_item(&paths->keys, &key, offsetof(struct key, callers) + callers_bytes,
+			   &paths->counts, &paths->capacity, 0);
 	if (number == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
 	paths->counts[number]++;

@@ -37,8 +37,8 @@ static unsigned read_headers(const unsigned char *head, size_t bytes, Elf64_Phdr
 }
 
 /* Notes the segments in the module; false if one of them cannot be in such a file. */
-static bool note_segments(struct sn_recorded_image *image, const Elf64_Phdr *headers, unsigned count,
-			  uint64_t file_bytes)
+static bool note_segments(struct sn_recorded_image *image, const Elf64_Phdr *headers,
+			  unsigned count, uint64_t file_bytes)
 {
 	struct sn_module *module = &image->module;
 	image->bytes = 0;
@@ -76,7 +76,8 @@ static void move(struct sn_module *module, uintptr_t bias)
 	module->is_permanent = true;
 }
 
-static bool map(struct sn_recorded_image *image, int file, const Elf64_Phdr *headers, unsigned count)
+static bool map(struct sn_recorded_image *image, int file, const Elf64_Phdr *headers,
+		unsigned count)
 {
 	image->memory =
 	    mmap(NULL, image->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -149,7 +150,7 @@ static bool open_vdso(struct sn_recorded_image *image, const uint8_t *id, uint32
 }
 
 bool sn_recorded_image_open(struct sn_recorded_image *image, const char *path, const uint8_t *id,
-			uint32_t length)
+			    uint32_t length)
 {
 	memset(image, 0, sizeof(*image));
 	bool is_open =
@@ -208,7 +209,8 @@ uint32_t sn_recorded_build_id(int file, unsigned char id[SN_RECORDED_ID_MOST])
 	uint32_t length = 0;
 	unsigned count = read_file_headers(file, headers, &bytes);
 	for (unsigned i = 0; i < count && !length; i++) {
-		size_t most = headers[i].p_filesz < sizeof(notes) ? headers[i].p_filesz : sizeof(notes);
+		size_t most =
+		    headers[i].p_filesz < sizeof(notes) ? headers[i].p_filesz : sizeof(notes);
 		ssize_t got = headers[i].p_type == PT_NOTE
 				  ? pread(file, notes, most, (off_t)headers[i].p_offset)
 				  : 0;

@@ -22,7 +22,7 @@ struct sn_recorded_image {
 /* `path` is of this build (`length` 0: not known); "[vdso]" is this process's own. False where it
  * is not to be had, is of another processor, or is damaged. */
 bool sn_recorded_image_open(struct sn_recorded_image *image, const char *path, const uint8_t *id,
-			uint32_t length);
+			    uint32_t length);
 /*
  * The same for an open file, whatever its build, which another process may truncate at any time: whoever reads the image gets an error then, not SIGBUS.
  */

@@ -15,7 +15,7 @@
 
 struct sn_recorded_stack {
 	const struct sn_registers *registers; /* of the process */
-	const void *copy;		      /* of its memory, from the stack pointer on; only read */
+	const void *copy; /* of its memory, from the stack pointer on; only read */
 	size_t bytes;
 	/* Whether code was mapped at an address. *module gets its file, laid out in memory
 	 * (recorded_image.h), NULL if that is not to be had; *inside the address there. */

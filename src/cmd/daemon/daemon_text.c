@@ -98,6 +98,24 @@ static void put_lost(const char *answer, FILE *out)
 				sn_number_counted(strtod(line.value, NULL)).text, line.name);
 }
 
+static void put_callers(const char *answer, FILE *out)
+{
+	struct line line;
+	double whole = number(answer, "callers", "samples"), cut = number(answer, "callers", "cut"),
+	       unknown = number(answer, "callers", "unknown");
+	if (!find(answer, "callers", "samples", &line))
+		return;
+	fprintf(out, "  callers   %s samples with their callers\n", sn_number_counted(whole).text);
+	if (cut > 0)
+		fprintf(out, "              %s of them without the outermost\n",
+			sn_number_counted(cut).text);
+	if (unknown > 0)
+		fprintf(out,
+			"            %s should have had them: their process had ended, or may not "
+			"be read\n",
+			sn_number_counted(unknown).text);
+}
+
 static void put_text(const char *answer, const char *store, FILE *out)
 {
 	struct line event, failure;
@@ -121,6 +139,7 @@ static void put_text(const char *answer, const char *store, FILE *out)
 	fprintf(out, "              %s lost (%s)\n", sn_number_counted(lost).text,
 		sn_number_part(lost, taken).text);
 	put_lost(answer, out);
+	put_callers(answer, out);
 	fprintf(
 	    out,
 	    "  cost      %.3g%% of the machine: %s in the daemon, %.0f ns a sample in the kernel\n",

@@ -127,7 +127,7 @@ struct sn_counts {
 	uint64_t walks; /* samples for which a mapping had to be looked for */
 	uint64_t log_head;
 	uint64_t evicted;
-	uint64_t stacks; /* samples that went to the daemon with their callers */
+	uint64_t stacks;	/* samples that went to the daemon with their callers */
 	uint64_t without_stack; /* samples since */
 	struct sn_cached_process process[SN_PROCESSES]; /* by the last bits of tgid */
 	/* Written by the daemon. */

@@ -59,9 +59,9 @@ int sn_kernel_take_stacks(struct sn_kernel *kernel, const struct sn_kernel_taker
 /* What became of all samples since it was opened. */
 struct sn_kernel_sums {
 	uint64_t fates[SN_FATES];
-	uint64_t hits;	/* of those counted, samples that were in the table already */
+	uint64_t hits;	 /* of those counted, samples that were in the table already */
 	uint64_t stacks; /* that came with their callers */
-	uint64_t walks;	/* those for which the mappings of their process had to be looked at */
+	uint64_t walks;	 /* those for which the mappings of their process had to be looked at */
 };
 void sn_kernel_sum(const struct sn_kernel *kernel, struct sn_kernel_sums *sums);
 

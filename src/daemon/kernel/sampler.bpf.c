@@ -377,14 +377,13 @@ static __always_inline uint32_t copy_stack(unsigned char *to, uint64_t from)
 
 /* The registers of the process: those of the sample, or those that the kernel was entered with. */
 static __always_inline void put_user_part(struct sn_stack_sample *sent,
-					  struct bpf_perf_event_data *ctx,
-					  struct task_struct *task)
+					  struct bpf_perf_event_data *ctx, struct task_struct *task)
 {
 	struct pt_regs entered;
 	if ((int64_t)PT_REGS_IP(&ctx->regs) >= 0)
 		put_registers(sent->registers, &ctx->regs);
-	else if (bpf_probe_read_kernel(&entered, sizeof(entered),
-				       (void *)bpf_task_pt_regs(task)) == 0)
+	else if (bpf_probe_read_kernel(&entered, sizeof(entered), (void *)bpf_task_pt_regs(task)) ==
+		 0)
 		put_registers(sent->registers, &entered);
 	sent->stack_bytes = copy_stack(sent->stack, sent->registers[STACK_POINTER]);
 }
@@ -430,9 +429,9 @@ static __always_inline int keep(struct bpf_perf_event_data *ctx, struct sn_count
 }
 
 static __always_inline enum sn_sample_fate
-sample_kernel(struct bpf_perf_event_data *ctx, struct sn_counts *mine, struct sn_cached_process *process,
-	      struct task_struct *task, struct mm_struct *mm, struct sn_counts_control *how,
-	      uint64_t address)
+sample_kernel(struct bpf_perf_event_data *ctx, struct sn_counts *mine,
+	      struct sn_cached_process *process, struct task_struct *task, struct mm_struct *mm,
+	      struct sn_counts_control *how, uint64_t address)
 {
 	if (process->kernel == 0) {
 		struct where where = {};
@@ -503,8 +502,8 @@ static __always_inline int sample_user(struct bpf_perf_event_data *ctx, struct s
 	int fate = remember_mapping(ctx, mine, slot, address);
 	if (fate != SN_FATE_COUNTED)
 		return fate;
-	return keep_at(ctx, mine, how,
-		       &process->mapping[(process->next - 1) & (SN_MAPPINGS - 1)], address);
+	return keep_at(ctx, mine, how, &process->mapping[(process->next - 1) & (SN_MAPPINGS - 1)],
+		       address);
 }
 
 /* Makes it remember this process, with its mappings as they are now. */

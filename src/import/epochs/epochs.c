@@ -28,6 +28,13 @@
 /* A count while it is sorted: where it belongs, what a sample of it stands for, and how often. */
 enum { WHO, IMAGE, ADDRESS, PERIOD, SAMPLES, WORDS };
 
+/* What was counted in one place, of one profile. */
+struct counted {
+	uint32_t profile, metric;
+	uint32_t frame, image; /* frames of the merge */
+	struct sonde_db_stat stat;
+};
+
 /* What was counted of an origin. */
 struct total {
 	uint64_t samples, cpu_ns;
@@ -45,6 +52,8 @@ struct importing {
 	uint32_t *metrics;		       /* builder's, by event */
 	size_t metric_capacity;
 	struct sn_external_sort sort;
+	struct counted *counted; /* what came out of it */
+	size_t counted_count, counted_capacity;
 	struct sn_epoch_rows stacks; /* all of them, with numbers of the dictionary */
 	uint64_t *stack_periods;     /* by stack */
 	uint32_t *stack_events;
@@ -235,61 +244,122 @@ static int read_store(struct importing *importing, const char *path, struct sn_e
 
 /* ---- values ---- */
 
-static uint32_t add_node(struct importing *importing, uint32_t parent, const struct sn_frame *frame)
+static struct sonde_db_stat stat_of(uint64_t samples, uint64_t period)
 {
-	struct sn_merged_node node = {
-	    parent, sn_intern_add(&importing->merge.frames, frame, sizeof(*frame))};
-	if (node.frame == SN_INTERN_NONE || parent == SN_NODE_NONE)
-		return SN_NODE_NONE;
-	return sn_nodes_add(&importing->merge.nodes, node);
+	double each = (double)period, count = (double)samples;
+	return (struct sonde_db_stat){count, count * each, each, each, count * each * each};
 }
 
-/* The node of code that was counted without its callers: below its image. */
-static uint32_t node_of(struct importing *importing, uint32_t image, uint64_t address)
+static uint32_t frame_of(struct importing *importing, const struct sn_frame *frame)
+{
+	return sn_intern_add(&importing->merge.frames, frame, sizeof(*frame));
+}
+
+static uint32_t add_node(struct importing *importing, uint32_t parent, uint32_t frame)
+{
+	return frame == SN_INTERN_NONE || parent == SN_NODE_NONE
+		   ? SN_NODE_NONE
+		   : sn_nodes_add(&importing->merge.nodes, (struct sn_merged_node){parent, frame});
+}
+
+static int add_value(struct importing *importing, const struct sn_merged_value *value)
+{
+	struct sn_merge *merge = &importing->merge;
+	struct sn_merged_value *last =
+	    merge->value_count ? merge->values + merge->value_count - 1 : NULL;
+	if (value->node == SN_NODE_NONE)
+		return SN_ERR_MEMORY;
+	if (last && last->profile == value->profile && last->metric == value->metric &&
+	    last->node == value->node) {
+		sonde_db_stat_merge(&last->stat, &value->stat);
+		return 0;
+	}
+	return sn_vec_push(&merge->values, &merge->value_capacity, &merge->value_count, *value);
+}
+
+/* The frame above code of which no callers are known. */
+static struct sn_frame label_of(const struct importing *importing, uint32_t image)
 {
 	const struct sn_epochs_image *item = importing->images.items + image;
 	bool is_file = item->module != SONDE_NONE;
-	struct sn_frame own = {.kind = is_file ? SN_FRAME_REGION : SN_FRAME_OS, .id = item->label};
-	struct sn_frame frame = sn_epochs_frame(&importing->images, image, address, false);
-	uint32_t node = add_node(importing, 0, &own);
-	/* the kernel's code without a name is called as the kernel */
-	return !memcmp(&own, &frame, sizeof(own)) ? node : add_node(importing, node, &frame);
+	return (struct sn_frame){.kind = is_file ? SN_FRAME_REGION : SN_FRAME_OS,
+				 .id = item->label};
 }
 
-static int add_value(struct importing *importing, uint32_t origin, uint32_t event, uint32_t node,
-		     uint64_t period, uint64_t samples)
+static int add_record(struct importing *importing, const uint64_t record[WORDS])
 {
-	struct sn_merge *merge = &importing->merge;
-	double each = (double)period, count = (double)samples;
-	struct sn_merged_value value = {
-	    .profile = importing->profiles[origin],
-	    .metric = importing->metrics[event],
-	    .node = node,
-	    .stat = {count, count * each, each, each, count * each * each},
+	struct sn_frame label = label_of(importing, (uint32_t)record[IMAGE]);
+	struct sn_frame frame =
+	    sn_epochs_frame(&importing->images, (uint32_t)record[IMAGE], record[ADDRESS], false);
+	struct counted counted = {
+	    .profile = importing->profiles[(uint32_t)record[WHO]],
+	    .metric = importing->metrics[record[WHO] >> 32],
+	    .frame = frame_of(importing, &frame),
+	    .image = frame_of(importing, &label),
+	    .stat = stat_of(record[SAMPLES], record[PERIOD]),
 	};
-	if (node == SN_NODE_NONE)
-		return SN_ERR_MEMORY;
-	struct sn_merged_value *last =
-	    merge->value_count ? merge->values + merge->value_count - 1 : NULL;
-	if (last && last->profile == value.profile && last->metric == value.metric &&
-	    last->node == node) {
-		sonde_db_stat_merge(&last->stat, &value.stat);
-		return 0;
-	}
-	return sn_vec_push(&merge->values, &merge->value_capacity, &merge->value_count, value);
+	return counted.frame == SN_INTERN_NONE || counted.image == SN_INTERN_NONE ||
+		       sn_vec_push(&importing->counted, &importing->counted_capacity,
+				   &importing->counted_count, counted)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
-static int add_counts(struct importing *importing, struct sn_error *error)
+static int read_counts(struct importing *importing, struct sn_error *error)
 {
 	uint64_t record[WORDS];
 	int result = sn_external_sort_finish(&importing->sort, error);
-	while (!result && (result = sn_external_sort_next(&importing->sort, record, error)) > 0) {
-		uint32_t node = node_of(importing, (uint32_t)record[IMAGE], record[ADDRESS]);
-		result = add_value(importing, (uint32_t)record[WHO], (uint32_t)(record[WHO] >> 32),
-				   node, record[PERIOD], record[SAMPLES]);
-		if (result)
+	while (!result && (result = sn_external_sort_next(&importing->sort, record, error)) > 0)
+		if ((result = add_record(importing, record)))
 			return sn_fail_memory(error);
+	return result;
+}
+
+/* Of code that was counted and to which no call path leads: below its image. */
+static int add_below_image(struct importing *importing, const struct counted *counted)
+{
+	uint32_t node = add_node(importing, 0, counted->image);
+	/* the kernel's code without a name is called as the kernel */
+	if (counted->frame != counted->image)
+		node = add_node(importing, node, counted->frame);
+	return add_value(importing, &(struct sn_merged_value){counted->profile, counted->metric,
+							      node, counted->stat});
+}
+
+static int add_below_callers(struct importing *importing, const struct counted *counted,
+			     const struct sn_epochs_path *paths, size_t count)
+{
+	double samples = 0;
+	int result = 0;
+	for (size_t i = 0; i < count; i++)
+		samples += paths[i].samples;
+	for (size_t i = 0; !result && i < count; i++) {
+		const struct sonde_db_stat *all = &counted->stat;
+		double part = paths[i].samples / samples;
+		struct sn_merged_value value = {
+		    counted->profile,
+		    counted->metric,
+		    add_node(importing, paths[i].parent, counted->frame),
+		    {all->count * part, all->sum * part, all->min, all->max,
+		     all->sum_squares * part}};
+		result = add_value(importing, &value);
 	}
+	return result;
+}
+
+static int add_counts(struct importing *importing, const struct sn_resolved *resolved)
+{
+	struct sn_epochs_callers callers;
+	int result = sn_epochs_callers_init(&callers, &importing->merge, resolved);
+	for (size_t i = 0; !result && i < importing->counted_count; i++) {
+		const struct counted *counted = importing->counted + i;
+		size_t count;
+		const struct sn_epochs_path *paths = sn_epochs_callers_of(
+		    &callers, counted->profile, counted->metric, counted->frame, &count);
+		result = count ? add_below_callers(importing, counted, paths, count)
+			       : add_below_image(importing, counted);
+	}
+	sn_epochs_callers_release(&callers);
 	return result;
 }
 
@@ -304,10 +374,13 @@ static int add_stacks(struct importing *importing)
 		for (uint32_t j = stack->depth; j-- && node != SN_NODE_NONE;) {
 			struct sn_frame frame = sn_epochs_frame(&importing->images, frames[j].image,
 								frames[j].address, j > 0);
-			node = add_node(importing, node, &frame);
+			node = add_node(importing, node, frame_of(importing, &frame));
 		}
-		result = add_value(importing, stack->origin, importing->stack_events[i], node,
-				   importing->stack_periods[i], stack->count);
+		result = add_value(
+		    importing,
+		    &(struct sn_merged_value){importing->profiles[stack->origin],
+					      importing->metrics[importing->stack_events[i]], node,
+					      stat_of(stack->count, importing->stack_periods[i])});
 	}
 	return result;
 }
@@ -441,8 +514,7 @@ static int build(struct importing *importing, struct sn_error *error)
 		result = add_stacks(importing);
 	if (result)
 		return sn_fail_code(error, result);
-	size_t with_callers = importing->merge.value_count;
-	result = add_counts(importing, error);
+	result = read_counts(importing, error);
 	if (!result)
 		result = sn_symbolizer_new(NULL, &symbolizer, error);
 	if (!result) {
@@ -451,7 +523,7 @@ static int build(struct importing *importing, struct sn_error *error)
 		if (!result)
 			result = sn_epochs_name_rest(&importing->images, &resolved);
 		if (!result)
-			result = sn_epochs_give_callers(&importing->merge, &resolved, with_callers);
+			result = add_counts(importing, &resolved);
 		if (!result)
 			result = sn_expand(&importing->merge, &resolved);
 		sn_resolved_release(&resolved);
@@ -469,6 +541,7 @@ static void release(struct importing *importing)
 	sn_intern_release(&importing->events);
 	sn_external_sort_release(&importing->sort);
 	sn_epoch_rows_release(&importing->stacks);
+	free(importing->counted);
 	free(importing->metrics);
 	free(importing->stack_periods);
 	free(importing->stack_events);

@@ -10,129 +10,90 @@
 /* A function, of one profile, by one metric. */
 struct function {
 	uint32_t profile, metric, kind, id;
-	uint64_t start; /* of one in no file its name is its id */
+	uint64_t start; /* of one in no file, which its id names, 0 */
 };
 
-/* What leads to a function, and the samples that have it. */
-struct path {
-	uint32_t function, parent; /* numbers: of struct function, of a node */
-	double samples;
-};
+SN_SORT_BY(sort_paths, struct sn_epochs_path, const void *, SN_ORDER_BY(a, b, function, parent));
 
-SN_SORT_BY(sort_paths, struct path, const void *, SN_ORDER_BY(a, b, function, parent));
-
-struct giving {
-	struct sn_merge *merge;
-	const struct sn_resolved *resolved;
-	struct sn_intern functions;
-	struct path *paths;
-	size_t count, capacity;
-	size_t *firsts; /* of each function: its first path, and one behind the last function's */
-};
-
-static struct function function_of(const struct giving *giving, const struct sn_merged_value *value)
+static struct function function_of(const struct sn_epochs_callers *callers, uint32_t profile,
+				   uint32_t metric, uint32_t number)
 {
-	const struct sn_merge *merge = giving->merge;
-	uint32_t number = merge->nodes.items[value->node].frame;
-	const struct sn_symbol_location *location = giving->resolved->locations[number];
+	const struct sn_symbol_location *location = callers->resolved->locations[number];
 	struct sn_frame frame;
-	memcpy(&frame, sn_intern_at(&merge->frames, number, NULL), sizeof(frame));
+	memcpy(&frame, sn_intern_at(&callers->merge->frames, number, NULL), sizeof(frame));
 	return (struct function){
-	    .profile = value->profile,
-	    .metric = value->metric,
+	    .profile = profile,
+	    .metric = metric,
 	    .kind = frame.kind,
 	    .id = frame.id,
 	    .start = location && location->function_start ? location->function_start : frame.value,
 	};
 }
 
-static int note_path(struct giving *giving, const struct sn_merged_value *value)
+static int add_path(struct sn_epochs_callers *callers, const struct sn_merged_value *value)
 {
-	struct function function = function_of(giving, value);
-	struct path path = {
-	    .function = sn_intern_add(&giving->functions, &function, sizeof(function)),
-	    .parent = giving->merge->nodes.items[value->node].parent,
+	const struct sn_merged_node *node = callers->merge->nodes.items + value->node;
+	struct function function = function_of(callers, value->profile, value->metric, node->frame);
+	struct sn_epochs_path path = {
+	    .function = sn_intern_add(&callers->functions, &function, sizeof(function)),
+	    .parent = node->parent,
 	    .samples = value->stat.count,
 	};
-	return path.function == SN_INTERN_NONE || sn_vec_push(&giving->paths, &giving->capacity,
-							       &giving->count, path)
+	return path.function == SN_INTERN_NONE ||
+		       sn_vec_push(&callers->paths, &callers->capacity, &callers->count, path)
 		   ? SN_ERR_MEMORY
 		   : 0;
 }
 
-/* Sums paths that differ in the instruction alone, and finds where those of each function begin. */
-static int order_paths(struct giving *giving)
+/* Sums those that differ in the instruction alone. */
+static void order_paths(struct sn_epochs_callers *callers)
 {
 	size_t kept = 0;
-	sort_paths(giving->paths, giving->count, NULL);
-	for (size_t i = 0; i < giving->count; i++) {
-		struct path *last = kept ? giving->paths + kept - 1 : NULL;
-		if (last && last->function == giving->paths[i].function &&
-		    last->parent == giving->paths[i].parent)
-			last->samples += giving->paths[i].samples;
+	sort_paths(callers->paths, callers->count, NULL);
+	for (size_t i = 0; i < callers->count; i++) {
+		struct sn_epochs_path *last = kept ? callers->paths + kept - 1 : NULL;
+		if (last && last->function == callers->paths[i].function &&
+		    last->parent == callers->paths[i].parent)
+			last->samples += callers->paths[i].samples;
 		else
-			giving->paths[kept++] = giving->paths[i];
+			callers->paths[kept++] = callers->paths[i];
 	}
-	giving->count = kept;
-	giving->firsts = calloc(giving->functions.count + 1ull, sizeof(*giving->firsts));
-	if (!giving->firsts)
+	callers->count = kept;
+}
+
+int sn_epochs_callers_init(struct sn_epochs_callers *callers, const struct sn_merge *merge,
+			   const struct sn_resolved *resolved)
+{
+	*callers = (struct sn_epochs_callers){.merge = merge, .resolved = resolved};
+	for (size_t i = 0; i < merge->value_count; i++)
+		if (add_path(callers, merge->values + i))
+			return SN_ERR_MEMORY;
+	order_paths(callers);
+	callers->firsts = calloc(callers->functions.count + 1ull, sizeof(*callers->firsts));
+	if (!callers->firsts)
 		return SN_ERR_MEMORY;
-	for (size_t i = kept; i--;)
-		giving->firsts[giving->paths[i].function] = i;
-	giving->firsts[giving->functions.count] = kept;
+	callers->firsts[callers->functions.count] = callers->count;
+	for (size_t i = callers->count; i--;)
+		callers->firsts[callers->paths[i].function] = i;
 	return 0;
 }
 
-static struct sonde_db_stat part_of(const struct sonde_db_stat *stat, double part)
+void sn_epochs_callers_release(struct sn_epochs_callers *callers)
 {
-	return (struct sonde_db_stat){stat->count * part, stat->sum * part, stat->min, stat->max,
-				      stat->sum_squares * part};
+	sn_intern_release(&callers->functions);
+	free(callers->paths);
+	free(callers->firsts);
 }
 
-/* The first path takes the place of the value, the others come behind. */
-static int give(struct giving *giving, size_t number)
+const struct sn_epochs_path *sn_epochs_callers_of(const struct sn_epochs_callers *callers,
+						  uint32_t profile, uint32_t metric, uint32_t frame,
+						  size_t *count)
 {
-	struct sn_merge *merge = giving->merge;
-	const struct sn_merged_value value = merge->values[number];
-	struct function function = function_of(giving, &value);
-	uint32_t found = sn_intern_find(&giving->functions, &function, sizeof(function));
-	if (found == SN_INTERN_NONE)
-		return 0;
-	size_t first = giving->firsts[found], end = giving->firsts[found + 1];
-	double samples = 0;
-	for (size_t i = first; i < end; i++)
-		samples += giving->paths[i].samples;
-	for (size_t i = first; i < end; i++) {
-		struct sn_merged_node node = {giving->paths[i].parent,
-					      merge->nodes.items[value.node].frame};
-		struct sn_merged_value part = value;
-		part.node = sn_nodes_add(&merge->nodes, node);
-		part.stat = part_of(&value.stat, giving->paths[i].samples / samples);
-		if (part.node == SN_NODE_NONE)
-			return SN_ERR_MEMORY;
-		if (i == first)
-			merge->values[number] = part;
-		else if (sn_vec_push(&merge->values, &merge->value_capacity, &merge->value_count,
-				     part))
-			return SN_ERR_MEMORY;
-	}
-	return 0;
-}
-
-int sn_epochs_give_callers(struct sn_merge *merge, const struct sn_resolved *resolved,
-			   size_t with_callers)
-{
-	struct giving giving = {.merge = merge, .resolved = resolved};
-	size_t count = merge->value_count;
-	int result = 0;
-	for (size_t i = 0; !result && i < with_callers; i++)
-		result = note_path(&giving, merge->values + i);
-	if (!result && giving.count)
-		result = order_paths(&giving);
-	for (size_t i = with_callers; !result && giving.count && i < count; i++)
-		result = give(&giving, i);
-	sn_intern_release(&giving.functions);
-	free(giving.paths);
-	free(giving.firsts);
-	return result;
+	struct function function = function_of(callers, profile, metric, frame);
+	uint32_t number = sn_intern_find(&callers->functions, &function, sizeof(function));
+	*count = 0;
+	if (number == SN_INTERN_NONE)
+		return NULL;
+	*count = callers->firsts[number + 1] - callers->firsts[number];
+	return callers->paths + callers->firsts[number];
 }

@@ -1,14 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Most samples of a store are counts of places, without their callers; some come with their call path. A count goes to the paths that lead to its function in the
- * same profile, in the proportion of their samples, so that a function has the time that was counted, and its callers what their share of the paths says. What no
- * path leads to stays below its image.
+ * same profile, in the proportion of their samples, so that a function has the time that was counted, and its callers what their share of the paths says.
  */
 #pragma once
 
 #include "aggregate/unify/merge.h"
 #include "aggregate/unify/resolve.h"
 
-/* Of the merge's values the first `with_callers` are of call paths. 0 or SN_ERR_MEMORY. */
-int sn_epochs_give_callers(struct sn_merge *merge, const struct sn_resolved *resolved,
-			   size_t with_callers);
+/* What leads to a function, and the samples that have it. */
+struct sn_epochs_path {
+	uint32_t function; /* its number here */
+	uint32_t parent;   /* node of the merge */
+	double samples;
+};
+
+struct sn_epochs_callers {
+	const struct sn_merge *merge;
+	const struct sn_resolved *resolved;
+	struct sn_intern functions;
+	struct sn_epochs_path *paths; /* by function */
+	size_t count, capacity;
+	size_t *firsts; /* of each function: its first path, and one behind the last function's */
+};
+
+/* From the merge's values, all of which are of call paths. It and `resolved` must live as long. 0 or SN_ERR_MEMORY; release in either case. */
+int sn_epochs_callers_init(struct sn_epochs_callers *callers, const struct sn_merge *merge,
+			   const struct sn_resolved *resolved);
+void sn_epochs_callers_release(struct sn_epochs_callers *callers);
+/* The paths to the function of a frame (its number in the merge), of which there are *count. */
+const struct sn_epochs_path *sn_epochs_callers_of(const struct sn_epochs_callers *callers,
+						  uint32_t profile, uint32_t metric, uint32_t frame,
+						  size_t *count);

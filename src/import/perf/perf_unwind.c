@@ -47,9 +47,9 @@ static bool find(void *context, uint64_t address, const struct sn_module **modul
 	const struct sn_recorded_image *image = object ? sn_perf_object_image(object) : NULL;
 	*module = image ? &image->module : NULL;
 	if (image)
-		*inside = image->module.bias +
-			  sn_elf_code_address(&object->code,
-					      address - mapping->start + mapping->offset);
+		*inside =
+		    image->module.bias +
+		    sn_elf_code_address(&object->code, address - mapping->start + mapping->offset);
 	return mapping;
 }
 
@@ -63,7 +63,7 @@ enum sn_recorded_end sn_perf_unwind(struct sn_perf_space *space,
 	*count = 0;
 	if (!sample->registers || !read_registers(sample, mask, &registers))
 		return SN_RECORDED_CUT;
-	return sn_recorded_unwind(
-	    &(struct sn_recorded_stack){&registers, sample->stack.data, sample->stack.size, find, &place},
-	    frames, max, count);
+	return sn_recorded_unwind(&(struct sn_recorded_stack){&registers, sample->stack.data,
+							      sample->stack.size, find, &place},
+				  frames, max, count);
 }

@@ -78,6 +78,12 @@ def report(store: Path, *options: object) -> dict:
     return json.loads(result.out)
 
 
+def imported(store: Path) -> Path:
+    output = store.with_suffix(".sdb")
+    assert run_sonde("import", store, "-o", output).status == 0
+    return output
+
+
 def self_times(store: Path, *options: object, metric: str = "cpu-clock") -> dict[str, float]:
     """By function: milliseconds, or millions."""
     rows = report(store, "--view", "flat", "--metric", metric, *options)["rows"]
@@ -149,6 +155,20 @@ def test_call_paths(tmp_path, library):
     rows = {row["name"]: row["values"]["cpu-clock"] for row in report(store, "--view", "flat")["rows"]}
     assert [rows["cold"][which]["sum"] for which in ("inclusive", "exclusive")] == [9e6, 0]
     assert rows["hot"]["exclusive"]["sum"] == 9e6
+
+
+def test_counts_go_to_the_call_paths_of_their_function(tmp_path, library):
+    """Of the paths to hot 3 of 4 are through cold, and the instruction of the count is kept; what no path leads to, or only those of another program, stays below its image."""
+    hot, cold = library.starts["hot"], library.starts["cold"]
+    store = write(tmp_path / "store", *ORIGINS, library.image(),
+                  ("stack", 0, 2, f"0:{hot + 1}", f"0:{cold + 12}"), ("stack", 0, 1, f"0:{hot + 4}", f"0:{cold + 12}"), ("stack", 0, 1, f"0:{hot + 1}"),
+                  ("count", 0, 0, hot + 1, 40), ("count", 0, 0, hot + 7, 56), ("count", 0, 0, cold, 7), ("count", 1, 0, hot + 1, 11), flush(0, 118))
+    rows = {row["name"]: row["values"]["cpu-clock"] for row in report(store, "--view", "flat")["rows"]}
+    assert rows["hot"]["exclusive"]["sum"] == 111e6 and rows["cold"]["exclusive"]["sum"] == 7e6
+    assert rows["cold"]["inclusive"]["sum"] == (7 + 3 + 0.75 * 96) * 1e6
+    assert total(run_sonde("report", store, "--format", "json").out) == 118e6
+    by_program = {profile["program"]: profile["samples"] for profile in json.loads(run_sonde("info", "--format", "json", imported(store)).out)["profiles"]}
+    assert by_program == {"worker": 107, "other": 11}
 
 
 # ---- files that are not what they were ----

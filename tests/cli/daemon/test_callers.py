@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde daemon --callers`: samples that have their call path, and what becomes of the others with them."""
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from program import SONDE, bound, compiled, info, paths
+from running import running
+from test_daemon import accounted, ask, daemon, needs_bpf
+
+pytestmark = [needs_bpf, pytest.mark.skipif(os.uname().machine != "x86_64", reason="stacks are unwound on x86-64 only")]
+
+
+def call_paths(folder: Path, store: Path) -> list[tuple[list[str], dict]]:
+    """Names, outermost first, of each context that has samples itself."""
+    subprocess.run([SONDE, "import", store, "-o", folder / "run.sdb"], check=True)
+    [metric] = {row["name"] for row in info(folder)["metrics"]}
+    return [([frame["name"] for frame in frames], value) for frames, value in paths(folder, metric)]
+
+
+def below(found: list[tuple[list[str], dict]], name: str) -> float:
+    return sum(value["count"] for names, value in found if name in names)
+
+
+def test_callers_without_frame_pointers(tmp_path):
+    """Three rounds of four are below long_part, one below short_part; each of them is below middle and main."""
+    store = tmp_path / "store"
+    with running(options=("-O2", "-fomit-frame-pointer")), daemon(store, "-F", 1000, "--callers", 200):
+        time.sleep(3)
+        status = ask(store, "flush")
+    accounted(status)
+    assert status["callers"]["samples"] > 200 and status["callers"]["unknown"] < 0.05 * status["callers"]["samples"], status
+    found = call_paths(tmp_path, store)
+    spinning, with_callers = below(found, "spin"), min(below(found, "spin") / 6, 600)
+    assert spinning > 1500
+    assert abs(below([row for row in found if "spin" in row[0]], "middle") - spinning) < 1e-6 * spinning
+    share = below(found, "long_part") / spinning
+    assert abs(share - 0.75) < bound(0.75, with_callers), (share, with_callers)
+    [order] = {tuple(name for name in names if name in ("main", "middle", "long_part", "spin")) for names, _ in found if "long_part" in names}
+    assert order == ("main", "middle", "long_part", "spin")
+
+
+def test_samples_are_as_many_as_without(tmp_path):
+    """What comes with callers and what is counted make up all that was taken."""
+    store = tmp_path / "store"
+    with running(), daemon(store, "-F", 500, "--callers", 100):
+        time.sleep(1.5)
+        ask(store, "flush")
+        status = ask(store, "status")
+    accounted(status)
+    found = call_paths(tmp_path, store)
+    assert sum(value["count"] for _, value in found) == pytest.approx(info(tmp_path)["samples"], rel=1e-9)
+    assert status["samples"]["stored"] <= info(tmp_path)["samples"]
+
+
+def test_every_sample_may_have_its_callers(tmp_path):
+    store = tmp_path / "store"
+    with running(), daemon(store, "-F", 200, "--callers", 1000):
+        time.sleep(1)
+        status = ask(store, "flush")
+    counted = status["samples"]["taken"] - sum(status["lost"].values())
+    assert status["callers"]["samples"] + status["callers"]["unknown"] >= 0.8 * counted > 100, status
+
+
+IN_KERNEL = """
+#include <fcntl.h>
+#include <unistd.h>
+static char bytes[1 << 20];
+__attribute__((noinline)) void reads(int file) { for (;;) if (read(file, bytes, sizeof(bytes)) < 0) break; }
+int main(void) { reads(open("/dev/zero", O_RDONLY)); return 0; }
+"""
+
+
+def test_the_kernel_is_below_who_called_it(tmp_path):
+    store, source, program = tmp_path / "store", tmp_path / "reader.c", tmp_path / "reader"
+    source.write_text(IN_KERNEL)
+    subprocess.run(["cc", "-O1", "-g", source, "-o", program], check=True)
+    with subprocess.Popen([program]) as process, contextlib.ExitStack() as stack, daemon(store, "-F", 500, "--callers", 250):
+        stack.callback(process.kill)
+        time.sleep(1.5)
+        ask(store, "flush")
+    found = [row for row in call_paths(tmp_path, store) if "reads" in row[0]]
+    assert below(found, "reads") > 200, found
+    kernel = [(names[names.index("reads") + 1:], value["count"]) for names, value in found if "vfs_read" in names]
+    assert sum(count for _, count in kernel) > 0.5 * below(found, "reads"), found
+    assert all(any("read" in name for name in names[:names.index("vfs_read")]) for names, _ in kernel), kernel
+
+
+SHORT = """
+#include <time.h>
+static volatile unsigned sum;
+__attribute__((noinline)) void work(void) { for (unsigned i = 0; i < 100000; i++) sum += i; }
+__attribute__((noinline)) void caller(void) { work(); sum++; }
+int main(void)
+{
+    struct timespec now = {0};
+    while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < 30) { caller(); clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now); }
+    return 0;
+}
+"""
+
+
+def test_processes_that_end_soon(tmp_path):
+    """Each takes 30 ms: its mappings are read while it is there."""
+    store, source, program = tmp_path / "store", tmp_path / "short.c", tmp_path / "short"
+    source.write_text(SHORT)
+    subprocess.run(["cc", "-O1", "-g", source, "-o", program], check=True)
+    with daemon(store, "-F", 500, "--callers", 500):
+        for _ in range(40):
+            subprocess.run([program], check=True)
+        status = ask(store, "flush")
+    accounted(status)
+    found = [row for row in call_paths(tmp_path, store) if "work" in row[0]]
+    assert below(found, "work") > 200
+    assert below(found, "caller") > 0.9 * below(found, "work"), found
+
+
+MADE = """
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static volatile unsigned sum;
+__attribute__((noinline)) void called(void) { for (unsigned i = 0; i < 1000000; i++) sum += i; }
+int main(void)
+{
+    /* push %rbp; mov %rsp, %rbp; movabs $called, %rax; 1: push %rax; push %rax; call *%rax; pop %rax; pop %rax; jmp 1b */
+    unsigned char loop[] = "\\x55\\x48\\x89\\xe5\\x48\\xb8\\0\\0\\0\\0\\0\\0\\0\\0\\x50\\x50\\xff\\xd0\\x58\\x58\\xeb\\xf8";
+    void (*function)(void) = called;
+    unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char path[64];
+    memcpy(loop + 6, &function, 8);
+    memcpy(code + 0x40, loop, sizeof(loop));
+    snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+    FILE *list = fopen(path, "w");
+    fprintf(list, "%lx 20 earlier\\n%lx 40 made_caller\\n", (long)code, (long)code + 0x40);
+    fclose(list);
+    puts("ready");
+    fflush(stdout);
+    ((void (*)(void))(code + 0x40))();
+}
+"""
+
+
+def test_callers_made_at_run_time_have_names(tmp_path):
+    """The function that they call saves the frame pointer that they have set."""
+    store, source, program = tmp_path / "store", tmp_path / "made.c", tmp_path / "made"
+    source.write_text(MADE)
+    subprocess.run(["cc", "-O1", "-g", "-fno-omit-frame-pointer", source, "-o", program], check=True)
+    with daemon(store, "-F", 500, "--callers", 250), contextlib.ExitStack() as stack:
+        process = stack.enter_context(subprocess.Popen([program], stdout=subprocess.PIPE, text=True))
+        stack.callback(Path(f"/tmp/perf-{process.pid}.map").unlink, missing_ok=True)
+        stack.callback(process.kill)
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(1)
+        ask(store, "flush")
+    found = [row for row in call_paths(tmp_path, store) if "called" in row[0]]
+    assert below(found, "called") > 150
+    assert below(found, "made_caller") > 0.95 * below(found, "called"), found
+    assert below(found, "main") > 0.95 * below(found, "called"), found
+
+
+def test_status_for_people(tmp_path):
+    store = tmp_path / "store"
+    with running(), daemon(store, "-F", 200, "--callers", 50):
+        time.sleep(0.5)
+        said = subprocess.run([SONDE, "daemon", "status", "--store", store], capture_output=True, text=True, check=True).stdout
+    assert " with their callers" in said
+    with daemon(tmp_path / "other"):
+        said = subprocess.run([SONDE, "daemon", "status", "--store", tmp_path / "other"], capture_output=True, text=True, check=True).stdout
+    assert "callers" not in said
