@@ -78,6 +78,11 @@ void sn_callers_free(struct sn_callers *callers)
 	free(callers);
 }
 
+uint32_t sn_callers_image_count(const struct sn_callers *callers)
+{
+	return callers->keys.count;
+}
+
 const struct sn_epoch_image *sn_callers_image(const struct sn_callers *callers, uint32_t image)
 {
 	return &callers->images[image].told;

@@ -5,6 +5,7 @@
 #include "control.h"
 #include "flush.h"
 #include "kernel/kernel.h"
+#include "stacks.h"
 
 #include "base/clock.h"
 
@@ -32,8 +33,7 @@ struct daemon {
 	const struct sn_daemon_options *options;
 	struct sn_kernel *kernel;
 	struct sn_ledger ledger;
-	struct sn_callers *callers;
-	struct sn_paths paths;
+	struct sn_stacks *stacks; /* NULL: no callers are wanted */
 	struct sn_kernel_images images;
 	struct sn_epoch_writer *writer;
 	int timer, signals, socket;
@@ -46,8 +46,7 @@ struct daemon {
 	/* Samples that were given up, as the store could not be written for long or memory was short; and what flushes tell of that. */
 	uint64_t not_written, told_not_written;
 	double sample_ns; /* in the kernel; 0: not known */
-	/* Of samples with their callers, those that have none after all, and those whose outermost are missing. */
-	uint64_t without_callers, cut;
+	uint64_t told_stacks_lost;
 	struct sn_error failure; /* of the last flush; "" none */
 };
 
@@ -84,55 +83,24 @@ static uint64_t resident_bytes(void)
 
 /* ---- taking and flushing ---- */
 
-static int on_count(void *context, uint32_t number, uint32_t address, uint32_t count)
-{
-	struct daemon *daemon = context;
-	return sn_ledger_add(&daemon->ledger, number, address, count);
-}
-
-static int on_pair(void *context, const struct sn_announced *announced)
-{
-	struct daemon *daemon = context;
-	return sn_ledger_tell(&daemon->ledger, announced);
-}
-
-/* One whose callers cannot be found is counted as others are. */
-static int on_stack(void *context, const struct sn_stack_sample *sample)
-{
-	struct daemon *daemon = context;
-	struct sn_callers_path path;
-	sn_callers_find(daemon->callers, sample, &path);
-	daemon->without_callers += path.count == 0;
-	daemon->cut += path.count && !path.is_whole;
-	if (path.count && sn_paths_add(&daemon->paths, sample, &path) == 0)
-		return 0;
-	return sn_ledger_add(&daemon->ledger, sample->number, sample->address, 1);
-}
-
-static void count_lost(struct daemon *daemon)
-{
-	daemon->not_written += daemon->ledger.lost;
-	daemon->ledger.lost = 0;
-}
-
-static struct sn_kernel_taker taker_of(struct daemon *daemon)
-{
-	return (struct sn_kernel_taker){daemon, on_count, on_pair, on_stack};
-}
-
 static int take(struct daemon *daemon, bool whole, int *begun)
 {
-	const struct sn_kernel_taker taker = taker_of(daemon);
+	const struct sn_kernel_taker taker = {&daemon->ledger, sn_ledger_add, sn_ledger_tell};
 	int result = sn_kernel_take(daemon->kernel, whole, &taker, begun);
-	count_lost(daemon);
+	daemon->not_written += daemon->ledger.lost;
+	daemon->ledger.lost = 0;
 	return result;
 }
 
-static void take_stacks(struct daemon *daemon)
+/* What the thread that finds callers could not keep is lost as what the ledger cannot. */
+static struct sn_stacks_state look_at_stacks(struct daemon *daemon)
 {
-	const struct sn_kernel_taker taker = taker_of(daemon);
-	sn_kernel_take_stacks(daemon->kernel, &taker);
-	count_lost(daemon);
+	struct sn_stacks_state state = {0};
+	if (daemon->stacks)
+		sn_stacks_look(daemon->stacks, &state);
+	daemon->not_written += state.lost - daemon->told_stacks_lost;
+	daemon->told_stacks_lost = state.lost;
+	return state;
 }
 
 static void give_up_pending(struct daemon *daemon)
@@ -144,27 +112,30 @@ static void give_up_pending(struct daemon *daemon)
 
 static void give_up_ledger(struct daemon *daemon)
 {
-	daemon->not_written += daemon->ledger.samples + daemon->paths.samples;
+	daemon->not_written += daemon->ledger.samples;
 	sn_ledger_clear(&daemon->ledger);
-	sn_paths_release(&daemon->paths);
 }
 
 /* From the kernel to the writer's next flush. What does not fit into memory is given up. */
 static void collect(struct daemon *daemon)
 {
+	struct sn_paths paths = {{0}};
+	if (daemon->stacks) /* before the kernel tells of their pairs */
+		sn_stacks_take(daemon->stacks, true, &paths);
 	int begun, taken = take(daemon, true, &begun);
-	uint64_t samples = daemon->ledger.samples + daemon->paths.samples;
-	const struct sn_flush_source source = {&daemon->ledger, &daemon->paths, daemon->callers,
-					       &daemon->images, daemon->options->by_process};
+	uint64_t samples = daemon->ledger.samples + paths.samples;
+	const struct sn_flush_source source = {&daemon->ledger, &paths, &daemon->images,
+					       daemon->options->by_process};
+	look_at_stacks(daemon);
 	int added = sn_flush_add(&source, daemon->writer);
 	if (added) {
 		give_up_pending(daemon);
 		give_up_ledger(daemon);
+		daemon->not_written += paths.samples;
 	} else {
 		daemon->pending += samples;
 	}
-	sn_paths_release(&daemon->paths);
-	sn_callers_forget(daemon->callers);
+	sn_paths_release(&paths);
 	if (taken)
 		snprintf(daemon->failure.text, sizeof(daemon->failure.text), "out of memory");
 	if (begun >= 0)
@@ -271,7 +242,7 @@ static void on_second(struct daemon *daemon)
 	sn_kernel_vary_period(daemon->kernel);
 	if (take(daemon, false, &begun) != 0)
 		give_up_ledger(daemon);
-	if (sn_ledger_is_full(&daemon->ledger) || sn_paths_are_full(&daemon->paths))
+	if (sn_ledger_is_full(&daemon->ledger) || look_at_stacks(daemon).is_full)
 		flush(daemon);
 	if (++daemon->seconds_since_flush >= daemon->options->flush_seconds && flush(daemon) == 0)
 		adapt(daemon);
@@ -320,15 +291,15 @@ static void put_cost(struct sn_buffer *answer, const struct daemon *daemon,
 			counted ? (double)end->sums.walks / (double)counted : 0);
 }
 
-static void put_stacks(struct sn_buffer *answer, const struct daemon *daemon,
-		       const struct moment *end)
+static void put_stacks(struct sn_buffer *answer, struct daemon *daemon, const struct moment *end)
 {
-	put_number(answer, "callers.samples", end->sums.stacks - daemon->without_callers);
-	put_number(answer, "callers.cut", daemon->cut);
-	put_number(answer, "callers.unknown", daemon->without_callers);
+	struct sn_stacks_state state = look_at_stacks(daemon);
+	put_number(answer, "callers.samples", end->sums.stacks - state.without_callers);
+	put_number(answer, "callers.cut", state.cut);
+	put_number(answer, "callers.unknown", state.without_callers);
 }
 
-static void put_status(struct sn_buffer *answer, const struct daemon *daemon)
+static void put_status(struct sn_buffer *answer, struct daemon *daemon)
 {
 	struct moment end = now(daemon);
 	put_number(answer, "pid", (uint64_t)getpid());
@@ -337,7 +308,7 @@ static void put_status(struct sn_buffer *answer, const struct daemon *daemon)
 	put_number(answer, "asked_rate", daemon->options->rate);
 	put_number(answer, "processors", sn_kernel_processors(daemon->kernel));
 	put_samples(answer, daemon, &end);
-	if (daemon->options->stack_rate)
+	if (daemon->stacks)
 		put_stacks(answer, daemon, &end);
 	put_cost(answer, daemon, &end);
 	put_number(answer, "flushes", daemon->flushes);
@@ -388,14 +359,15 @@ static int start(struct daemon *daemon, struct sn_error *error)
 						  .stack_rate = options->stack_rate,
 						  .by_process = options->by_process};
 	int result = sn_ledger_init(&daemon->ledger);
-	daemon->callers = sn_callers_new();
-	if (result || !daemon->callers)
+	if (result)
 		return sn_fail_memory(error);
 	result = sn_epoch_writer_open(&daemon->writer, options->store, &options->writer, error);
 	if (!result)
 		result = open_waits(daemon, error);
 	if (!result)
 		result = sn_kernel_open(&sampled, &daemon->kernel, error);
+	if (!result && options->stack_rate)
+		result = sn_stacks_start(daemon->kernel, &daemon->stacks, error);
 	if (!result)
 		daemon->start = daemon->flushed = daemon->adapted = now(daemon);
 	return result;
@@ -403,17 +375,13 @@ static int start(struct daemon *daemon, struct sn_error *error)
 
 static void run(struct daemon *daemon)
 {
-	struct pollfd waits[] = {{daemon->timer, POLLIN, 0},
-				 {daemon->signals, POLLIN, 0},
-				 {daemon->socket, POLLIN, 0},
-				 {sn_kernel_stacks_fd(daemon->kernel), POLLIN, 0}};
+	struct pollfd waits[] = {
+	    {daemon->timer, POLLIN, 0}, {daemon->signals, POLLIN, 0}, {daemon->socket, POLLIN, 0}};
 	struct signalfd_siginfo signal;
 	uint64_t seconds;
 	while (!daemon->is_ending) {
-		if (poll(waits, 4, -1) < 0 && errno != EINTR)
+		if (poll(waits, 3, -1) < 0 && errno != EINTR)
 			break;
-		if (waits[3].revents)
-			take_stacks(daemon);
 		if (read(daemon->timer, &seconds, sizeof(seconds)) > 0)
 			on_second(daemon);
 		if (waits[2].revents)
@@ -427,6 +395,7 @@ static void run(struct daemon *daemon)
 
 static void end(struct daemon *daemon)
 {
+	sn_stacks_end(daemon->stacks);
 	sn_kernel_close(daemon->kernel);
 	if (daemon->socket >= 0)
 		sn_control_end(daemon->options->store, daemon->socket);
@@ -437,8 +406,6 @@ static void end(struct daemon *daemon)
 	sn_epoch_writer_close(daemon->writer);
 	sn_kernel_images_release(&daemon->images);
 	sn_ledger_release(&daemon->ledger);
-	sn_paths_release(&daemon->paths);
-	sn_callers_free(daemon->callers);
 }
 
 int sn_daemon_run(const struct sn_daemon_options *options,

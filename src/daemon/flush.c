@@ -124,21 +124,27 @@ static uint64_t in_kernel(uint32_t address)
 	return UINT64_C(0xffffffff00000000) | address;
 }
 
+/* Of what the kernel has not told. */
+static void begin_no_pair(struct flush *flush)
+{
+	flush->pair = NULL;
+	flush->origin = sn_epoch_writer_origin(
+	    flush->writer,
+	    &(struct sn_epoch_origin){.program = "", .cgroup = "", .uid = SN_EPOCH_NONE});
+	flush->image = sn_epoch_writer_image(
+	    flush->writer, &(struct sn_epoch_image){.kind = SN_EPOCH_UNKNOWN, .path = ""});
+}
+
 static void begin_pair(struct flush *flush, uint32_t number)
 {
 	flush->number = number;
 	flush->pair = sn_ledger_pair(flush->ledger, number);
-	flush->origin =
-	    flush->pair
-		? add_origin(flush)
-		: sn_epoch_writer_origin(
-		      flush->writer,
-		      &(struct sn_epoch_origin){.program = "", .cgroup = "", .uid = SN_EPOCH_NONE});
-	flush->image = flush->pair
-			   ? add_image(flush)
-			   : sn_epoch_writer_image(
-				 flush->writer,
-				 &(struct sn_epoch_image){.kind = SN_EPOCH_UNKNOWN, .path = ""});
+	if (!flush->pair) {
+		begin_no_pair(flush);
+		return;
+	}
+	flush->origin = add_origin(flush);
+	flush->image = add_image(flush);
 }
 
 /* Counts of one pair. */
@@ -236,7 +242,7 @@ static int put_caller(struct flush *flush, const struct sn_caller *caller,
 	frame->kind = caller->kind;
 	if (caller->image == SN_CALLER_KERNEL)
 		return find_in_kernel(flush, caller->address, &frame->image, &frame->address);
-	const struct sn_epoch_image *image = sn_callers_image(flush->from->callers, caller->image);
+	const struct sn_epoch_image *image = flush->from->paths->images + caller->image;
 	frame->address = caller->address;
 	if (image->kind != SN_EPOCH_JIT || !flush->pair) {
 		frame->image = sn_epoch_writer_image(flush->writer, image);
@@ -247,23 +253,31 @@ static int put_caller(struct flush *flush, const struct sn_caller *caller,
 			 caller->address - 1);
 }
 
+/* A thread that was late tells of numbers that have another meaning by now. */
+static void begin_pair_of_turn(struct flush *flush, const struct sn_path_place *place)
+{
+	begin_pair(flush, place->pair);
+	if (flush->pair && flush->pair->key.turn != (uint16_t)place->turn)
+		begin_no_pair(flush);
+}
+
 static int add_path(struct flush *flush, uint32_t path)
 {
 	struct sn_epoch_frame frames[SN_CALLERS_MOST + 1] = {{0}};
-	uint32_t pair, address, count;
-	const struct sn_caller *callers =
-	    sn_paths_at(flush->from->paths, path, &pair, &address, &count);
-	begin_pair(flush, pair);
-	int result = put_leaf(flush, address, frames);
+	struct sn_path_place place;
+	uint32_t count;
+	uint64_t samples = flush->from->paths->counts[path];
+	const struct sn_caller *callers = sn_paths_at(flush->from->paths, path, &place, &count);
+	begin_pair_of_turn(flush, &place);
+	int result = put_leaf(flush, place.address, frames);
 	for (uint32_t i = 0; !result && i < count; i++)
 		result = put_caller(flush, callers + i, frames + i + 1);
-	if (!result)
-		sn_epoch_writer_stack(
-		    flush->writer,
-		    &(struct sn_epoch_stack){.origin = flush->origin,
-					     .depth = count + 1,
-					     .frames = frames,
-					     .count = flush->from->paths->counts[path]});
+	const struct sn_epoch_stack stack = {flush->origin, count + 1, frames, samples};
+	if (!result && count)
+		sn_epoch_writer_stack(flush->writer, &stack);
+	else if (!result)
+		sn_epoch_writer_count(flush->writer, flush->origin, frames->image, frames->address,
+				      samples);
 	return result;
 }
 

@@ -2,7 +2,6 @@
 /* From the ledger and the paths to the store: pairs become origins and images, addresses get names where no file will have them. */
 #pragma once
 
-#include "callers.h"
 #include "kernel_image.h"
 #include "ledger.h"
 #include "paths.h"
@@ -11,8 +10,7 @@
 
 struct sn_flush_source {
 	struct sn_ledger *ledger;
-	const struct sn_paths *paths; /* whose callers are of `callers` */
-	const struct sn_callers *callers;
+	const struct sn_paths *paths;
 	struct sn_kernel_images *kernel;
 	bool by_process; /* whose time it is are processes, not programs */
 };

@@ -92,8 +92,8 @@ struct sn_stack_sample {
 	/* Tell a process, and the program that it executes, from others with its number: its start by CLOCK_BOOTTIME, and where its first stack begins. */
 	uint64_t process_start_ns, first_stack;
 	uint32_t mapping_sequence; /* changes with its mappings; 0: not known */
+	uint32_t turn;
 	uint32_t kernel_count, stack_bytes;
-	uint32_t unused;
 	/* Of the process; all 0 of a thread of the kernel. */
 	uint64_t registers[SN_USER_REGISTERS];
 	uint64_t kernel[SN_KERNEL_FRAMES]; /* where it was, then return addresses */

@@ -31,6 +31,9 @@ struct sn_kernel {
 	struct bpf_object *object;
 	struct ring_buffer *announcements, *stacks;
 	const struct sn_kernel_taker *taker; /* while pairs are told */
+	/* While stacks are taken. */
+	int (*take_stack)(void *context, const struct sn_stack_sample *sample);
+	void *stack_context;
 	int program, pairs;
 	char *counts; /* of each processor, count_bytes apart */
 	size_t count_bytes, mapped_bytes;
@@ -113,7 +116,7 @@ static int on_stack(void *context, void *data, size_t bytes)
 	struct sn_kernel *kernel = context;
 	return bytes < sizeof(struct sn_stack_sample)
 		   ? 0
-		   : kernel->taker->stack(kernel->taker->context, data);
+		   : kernel->take_stack(kernel->stack_context, data);
 }
 
 /* Room for some stacks of each processor, a power of two. */
@@ -337,8 +340,6 @@ int sn_kernel_take(struct sn_kernel *kernel, bool whole, const struct sn_kernel_
 		if (!result && whole)
 			result = take_table(counts, taker);
 	}
-	if (!result)
-		result = sn_kernel_take_stacks(kernel, taker);
 	/* after the counts: a pair is told before it is counted */
 	kernel->taker = taker;
 	int told = ring_buffer__consume(kernel->announcements);
@@ -359,9 +360,12 @@ int sn_kernel_stacks_fd(const struct sn_kernel *kernel)
 	return kernel->stacks ? ring_buffer__epoll_fd(kernel->stacks) : -1;
 }
 
-int sn_kernel_take_stacks(struct sn_kernel *kernel, const struct sn_kernel_taker *taker)
+int sn_kernel_take_stacks(struct sn_kernel *kernel,
+			  int (*take)(void *context, const struct sn_stack_sample *sample),
+			  void *context)
 {
-	kernel->taker = taker;
+	kernel->take_stack = take;
+	kernel->stack_context = context;
 	int taken = kernel->stacks ? ring_buffer__consume(kernel->stacks) : 0;
 	return taken < 0 ? taken : 0;
 }

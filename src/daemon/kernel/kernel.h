@@ -41,8 +41,6 @@ struct sn_kernel_taker {
 	/* Each count is of a pair that `pair` is told of before the next but one call of sn_kernel_take. Return 0 or a negative enum sn_err, which ends it. */
 	int (*count)(void *context, uint32_t number, uint32_t address, uint32_t count);
 	int (*pair)(void *context, const struct sn_announced *announced);
-	/* A sample with its callers, of such a pair too. Valid during the call. */
-	int (*stack)(void *context, const struct sn_stack_sample *sample);
 };
 
 /*
@@ -52,9 +50,12 @@ struct sn_kernel_taker {
  */
 int sn_kernel_take(struct sn_kernel *kernel, bool whole, const struct sn_kernel_taker *taker,
 		   int *begun);
-/* Readable when a sample with its callers waits, and these are taken at once: callers are found while the process is there. -1: there are none. sn_kernel_take takes them too. */
+/* Readable when a sample with its callers waits: they are found while the process is there. -1: there are none. */
 int sn_kernel_stacks_fd(const struct sn_kernel *kernel);
-int sn_kernel_take_stacks(struct sn_kernel *kernel, const struct sn_kernel_taker *taker);
+/* Takes those that wait, each valid during the call. The pair of one is told as those of counts are. MT: one thread, which may be another one than that which does the rest. 0, or what `take` returned other than 0. */
+int sn_kernel_take_stacks(struct sn_kernel *kernel,
+			  int (*take)(void *context, const struct sn_stack_sample *sample),
+			  void *context);
 
 /* What became of all samples since it was opened. */
 struct sn_kernel_sums {

@@ -75,8 +75,10 @@ int sn_kernel_stacks_fd(const struct sn_kernel *kernel)
 	return -1;
 }
 
-int sn_kernel_take_stacks(struct sn_kernel *kernel, const struct sn_kernel_taker *taker)
+int sn_kernel_take_stacks(struct sn_kernel *kernel,
+			  int (*take)(void *context, const struct sn_stack_sample *sample),
+			  void *context)
 {
-	(void)kernel, (void)taker;
+	(void)kernel, (void)take, (void)context;
 	return 0;
 }

@@ -389,7 +389,7 @@ static __always_inline void put_user_part(struct sn_stack_sample *sent,
 }
 
 /* Sends a sample with its callers to the daemon. 0, or -1: there is no room. */
-static __noinline int send_stack(struct bpf_perf_event_data *ctx, uint64_t key)
+static __noinline int send_stack(struct bpf_perf_event_data *ctx, uint64_t key, uint32_t turn)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct mm_struct *mm = task->mm;
@@ -403,7 +403,8 @@ static __noinline int send_stack(struct bpf_perf_event_data *ctx, uint64_t key)
 	sent->process_start_ns = task->group_leader->start_boottime;
 	sent->first_stack = mm ? mm->start_stack : 0;
 	sent->mapping_sequence = mm ? sequence_of(mm) : 0;
-	sent->unused = sent->stack_bytes = 0;
+	sent->turn = turn;
+	sent->stack_bytes = 0;
 	long bytes = bpf_get_stack(ctx, sent->kernel, sizeof(sent->kernel), 0);
 	sent->kernel_count = bytes > 0 ? (uint32_t)bytes / 8 : 0;
 	__builtin_memset(sent->registers, 0, sizeof(sent->registers));
@@ -417,10 +418,10 @@ static __noinline int send_stack(struct bpf_perf_event_data *ctx, uint64_t key)
 
 /* Counts it, or sends it with its callers where that is due. */
 static __always_inline int keep(struct bpf_perf_event_data *ctx, struct sn_counts *mine,
-				const struct sn_counts_control *how, uint64_t key)
+				const struct sn_counts_control *how, uint32_t turn, uint64_t key)
 {
 	if (how->stack_every && ++mine->without_stack >= how->stack_every &&
-	    send_stack(ctx, key) == 0) {
+	    send_stack(ctx, key, turn) == 0) {
 		mine->without_stack = 0;
 		mine->stacks++;
 		return SN_FATE_COUNTED;
@@ -442,7 +443,8 @@ sample_kernel(struct bpf_perf_event_data *ctx, struct sn_counts *mine,
 		if (process->kernel == 0)
 			return SN_LOST_PAIRS;
 	}
-	return keep(ctx, mine, how, process->kernel << 48 | (address & 0xffffffff) << 16);
+	return keep(ctx, mine, how, process->turn,
+		    process->kernel << 48 | (address & 0xffffffff) << 16);
 }
 
 /* Finds the mapping of an address, and gives it a number. */
@@ -481,13 +483,13 @@ static __noinline int remember_mapping(void *ctx, struct sn_counts *mine, uint32
 }
 
 static __always_inline int keep_at(struct bpf_perf_event_data *ctx, struct sn_counts *mine,
-				   const struct sn_counts_control *how,
+				   const struct sn_counts_control *how, uint32_t turn,
 				   const struct sn_cached_mapping *mapping, uint64_t address)
 {
 	uint64_t offset = address + mapping->offset;
 	if (offset >> 32)
 		return SN_LOST_FAR;
-	return keep(ctx, mine, how, mapping->number << 48 | offset << 16);
+	return keep(ctx, mine, how, turn, mapping->number << 48 | offset << 16);
 }
 
 static __always_inline int sample_user(struct bpf_perf_event_data *ctx, struct sn_counts *mine,
@@ -498,12 +500,13 @@ static __always_inline int sample_user(struct bpf_perf_event_data *ctx, struct s
 	for (uint32_t i = 0; i < SN_MAPPINGS && i < process->remembered; i++)
 		if (address - process->mapping[i].start <
 		    process->mapping[i].end - process->mapping[i].start)
-			return keep_at(ctx, mine, how, &process->mapping[i], address);
+			return keep_at(ctx, mine, how, process->turn, &process->mapping[i],
+				       address);
 	int fate = remember_mapping(ctx, mine, slot, address);
 	if (fate != SN_FATE_COUNTED)
 		return fate;
-	return keep_at(ctx, mine, how, &process->mapping[(process->next - 1) & (SN_MAPPINGS - 1)],
-		       address);
+	return keep_at(ctx, mine, how, process->turn,
+		       &process->mapping[(process->next - 1) & (SN_MAPPINGS - 1)], address);
 }
 
 /* Makes it remember this process, with its mappings as they are now. */
