@@ -43,14 +43,6 @@ bool sn_already_name(pid_t pid, pid_t tid, char name[64])
 	return is_there;
 }
 
-bool sn_already_is_apart(pid_t pid)
-{
-	char path[64];
-	struct stat own, its;
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
-	return !stat("/proc/self/ns/pid", &own) && !stat(path, &its) && own.st_ino != its.st_ino;
-}
-
 struct putting {
 	struct sn_already_files *files;
 	struct sn_buffer *buffer;

@@ -30,7 +30,5 @@ void sn_already_put(struct sn_already_files *files, struct sn_buffer *buffer,
 /* The file of a mapping as the process sees it: what is mapped, which may have no name any more, or what its name leads to there. NULL if it is not to be had; the
  * caller's to free. */
 struct sn_elf_file *sn_already_open(pid_t pid, const struct sn_mapping *mapping);
-/* Whether a process is in another pid namespace (system/inner_number.h). */
-bool sn_already_is_apart(pid_t pid);
 /* The name of a thread; false if there is none. */
 bool sn_already_name(pid_t pid, pid_t tid, char name[64]);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 pid_t sn_inner_number(pid_t pid, pid_t tid)
 {
@@ -21,4 +22,12 @@ pid_t sn_inner_number(pid_t pid, pid_t tid)
 	if (file)
 		fclose(file);
 	return number;
+}
+
+bool sn_inner_is_apart(pid_t pid)
+{
+	char path[64];
+	struct stat own, its;
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	return !stat("/proc/self/ns/pid", &own) && !stat(path, &its) && own.st_ino != its.st_ino;
 }

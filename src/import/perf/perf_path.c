@@ -139,92 +139,43 @@ static uint32_t add_step(struct sn_perf *perf, uint32_t parent, const struct sn_
 
 /* ---- Python ---- */
 
-/*
- * The rules of the collector (src/collect/core/callpath.c): each frame of the evaluation loop on the native path stands for a group of Python frames. The interpreter's frames further out than the
- * last such frame are left out, and what started it. A complete native path pairs from the outermost, another one from the innermost.
- */
 struct joining {
-	struct sn_perf *perf;
-	const struct sn_perf_sample *sample;
-	uint32_t left; /* of the frames, innermost first */
-	uint32_t groups, evals;
-	size_t outer;			    /* steps from this on started the interpreter */
-	enum sn_perf_part parts[DEPTH_MAX]; /* of the steps */
-	struct sn_perf_python_frame frames[SN_PERF_PYTHON_MOST];
+	enum sn_python_part parts[DEPTH_MAX]; /* of the steps */
+	struct sn_python_frame frames[SN_PERF_PYTHON_MOST];
+	struct sn_joined joined[DEPTH_MAX + SN_PERF_PYTHON_MOST];
 };
 
-static void find_parts(struct joining *joining, const struct step *steps, size_t count)
+static void find_parts(struct sn_perf *perf, const struct sn_perf_sample *sample,
+		       const struct step *steps, size_t count, enum sn_python_part *parts)
 {
-	struct sn_perf *perf = joining->perf;
-	struct sn_perf_moment when = {joining->sample->time_ns, perf->order};
-	size_t outermost = 0;
-	joining->evals = 0;
-	for (size_t i = 0; i < count; i++) {
-		bool is_users = steps[i].mode == PERF_RECORD_MISC_USER;
-		joining->parts[i] =
-		    is_users ? sn_perf_python_part(&perf->python, joining->sample->pid, when,
-						   steps[i].address - steps[i].is_return)
-			     : SN_PERF_PART_OTHER;
-		if (joining->parts[i] == SN_PERF_PART_EVAL) {
-			joining->evals++;
-			outermost = i;
-		}
-	}
-	joining->outer = count;
-	while (joining->outer > outermost + 1 &&
-	       joining->parts[joining->outer - 1] != SN_PERF_PART_OTHER)
-		joining->outer--;
-	if (!joining->evals || joining->outer > outermost + 1)
-		joining->outer = count; /* something else is among them */
+	struct sn_perf_moment when = {sample->time_ns, perf->order};
+	for (size_t i = 0; i < count; i++)
+		parts[i] = steps[i].mode == PERF_RECORD_MISC_USER
+			       ? sn_perf_python_part(&perf->python, sample->pid, when,
+						     steps[i].address - steps[i].is_return)
+			       : SN_PYTHON_PART_OTHER;
 }
 
-static void find_frames(struct joining *joining)
+/* Joins the path with the thread's Python frames; 0: it stands alone. */
+static size_t join(struct sn_perf *perf, const struct sn_perf_sample *sample,
+		   const struct step *steps, size_t count, bool is_complete,
+		   struct joining *joining)
 {
-	joining->left = sn_perf_python_frames(&joining->perf->python, joining->sample->tid,
-					      joining->sample->time_ns, joining->frames);
-	joining->groups = 0;
-	for (uint32_t i = 0; i < joining->left; i++)
-		joining->groups += joining->frames[i].is_entry;
-	/* the outermost frames of one that was too deep */
-	if (joining->left && !joining->frames[joining->left - 1].is_entry)
-		joining->groups++;
+	struct sn_python_paths paths = {joining->parts, count, is_complete, joining->frames, 0};
+	paths.frame_count =
+	    sn_perf_python_frames(&perf->python, sample->tid, sample->time_ns, joining->frames);
+	if (!paths.frame_count)
+		return 0;
+	find_parts(perf, sample, steps, count, joining->parts);
+	return sn_python_join(&paths, joining->joined);
 }
 
-static uint32_t add_group(struct joining *joining, uint32_t node)
+static uint32_t add_python(struct sn_perf *perf, uint32_t parent,
+			   const struct sn_python_frame *python)
 {
-	while (joining->left) {
-		const struct sn_perf_python_frame *python = &joining->frames[--joining->left];
-		struct sn_frame frame = {
-		    .kind = SN_FRAME_PYTHON, .id = python->code, .value = python->line};
-		node = add(joining->perf, node, &frame);
-		if (joining->left && joining->frames[joining->left - 1].is_entry)
-			break;
-	}
-	joining->groups--;
-	return node;
-}
-
-static uint32_t add_joined(struct joining *joining, const struct step *steps, size_t count,
-			   bool is_complete)
-{
-	uint32_t node = 0;
-	uint32_t paired = joining->evals < joining->groups ? joining->evals : joining->groups;
-	uint32_t unpaired = is_complete ? 0 : joining->evals - paired;
-	uint32_t last = unpaired + paired; /* evaluations, from the outermost, until here */
-	while (joining->groups > joining->evals)
-		node = add_group(joining, node);
-	uint32_t seen = 0;
-	for (size_t i = count; i-- && node != SN_NODE_NONE;) {
-		bool is_eval = joining->parts[i] == SN_PERF_PART_EVAL;
-		seen += is_eval;
-		if (is_eval && seen > unpaired && joining->groups)
-			node = add_group(joining, node);
-		else if (i < joining->outer &&
-			 (seen >= last || joining->parts[i] == SN_PERF_PART_OTHER ||
-			  joining->parts[i] == SN_PERF_PART_START))
-			node = add_step(joining->perf, node, joining->sample, steps + i);
-	}
-	return node;
+	struct sn_frame frame = {
+	    .kind = SN_FRAME_PYTHON, .id = python->code, .value = python->line};
+	return add(perf, parent, &frame);
 }
 
 uint32_t sn_perf_path(struct sn_perf *perf, const struct sn_perf_raw *record,
@@ -234,15 +185,14 @@ uint32_t sn_perf_path(struct sn_perf *perf, const struct sn_perf_raw *record,
 	struct joining joining; /* large, and mostly not needed */
 	bool is_complete;
 	size_t count = collect(perf, record, sample, steps, &is_complete);
-	joining.perf = perf;
-	joining.sample = sample;
-	find_frames(&joining);
-	if (joining.groups)
-		find_parts(&joining, steps, count);
-	if (joining.groups && (joining.evals || !is_complete))
-		return add_joined(&joining, steps, count, is_complete);
+	size_t both = join(perf, sample, steps, count, is_complete, &joining);
 	uint32_t node = 0;
-	for (size_t i = count; i-- && node != SN_NODE_NONE;)
+	for (size_t i = 0; i < both && node != SN_NODE_NONE; i++) {
+		const struct sn_joined *one = &joining.joined[i];
+		node = one->is_python ? add_python(perf, node, &joining.frames[one->number])
+				      : add_step(perf, node, sample, steps + one->number);
+	}
+	for (size_t i = both ? 0 : count; i-- && node != SN_NODE_NONE;)
 		node = add_step(perf, node, sample, steps + i);
 	return node;
 }

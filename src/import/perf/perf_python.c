@@ -116,7 +116,7 @@ int sn_perf_python_add(struct sn_perf_python *python, const struct sn_perf_raw *
 /* ---- samples ---- */
 
 uint32_t sn_perf_python_frames(const struct sn_perf_python *python, uint32_t tid, uint64_t time_ns,
-			       struct sn_perf_python_frame *frames)
+			       struct sn_python_frame *frames)
 {
 	struct sample_key key = {time_ns, tid};
 	uint32_t found = sn_intern_find(&python->samples, &key, sizeof(key)), count = 0;
@@ -130,8 +130,7 @@ uint32_t sn_perf_python_frames(const struct sn_perf_python *python, uint32_t tid
 		if (cursor.failed || code >= python->code_count ||
 		    python->codes[code] == SN_INTERN_NONE)
 			return 0;
-		frames[count++] =
-		    (struct sn_perf_python_frame){python->codes[code], line, is_entry};
+		frames[count++] = (struct sn_python_frame){python->codes[code], line, is_entry};
 	}
 	return count;
 }
@@ -203,33 +202,23 @@ static bool is_eval(const struct sn_perf_interpreter *interpreter, uint64_t addr
 	return false;
 }
 
-static bool starts_interpreter(const char *path)
-{
-	static const char *const names[] = {"python", "libc.so", "libc-", "ld-linux", "ld-musl"};
-	const char *name = sn_text_base_name(path);
-	for (size_t number = 0; number < sizeof(names) / sizeof(*names); number++)
-		if (sn_text_begins(name, names[number]))
-			return true;
-	return false;
-}
-
-enum sn_perf_part sn_perf_python_part(struct sn_perf_python *python, uint32_t pid,
-				      struct sn_perf_moment when, uint64_t address)
+enum sn_python_part sn_perf_python_part(struct sn_perf_python *python, uint32_t pid,
+					struct sn_perf_moment when, uint64_t address)
 {
 	struct sn_perf_interpreter *interpreter = interpreter_of(python, pid, when.time_ns);
 	if (!interpreter)
-		return SN_PERF_PART_OTHER;
+		return SN_PYTHON_PART_OTHER;
 	if (!interpreter->is_known)
 		find_ranges(python, pid, when, interpreter);
 	if (is_eval(interpreter, address))
-		return SN_PERF_PART_EVAL;
+		return SN_PYTHON_PART_EVAL;
 	const struct sn_perf_change *mapping =
 	    sn_perf_space_mapping(python->space, pid, when, address);
 	if (!mapping)
-		return SN_PERF_PART_OTHER;
+		return SN_PYTHON_PART_OTHER;
 	if (mapping->object == interpreter->object)
-		return SN_PERF_PART_INTERPRETER;
-	return starts_interpreter(python->space->objects[mapping->object].path)
-		   ? SN_PERF_PART_START
-		   : SN_PERF_PART_OTHER;
+		return SN_PYTHON_PART_INTERPRETER;
+	return sn_python_starts(python->space->objects[mapping->object].path)
+		   ? SN_PYTHON_PART_START
+		   : SN_PYTHON_PART_OTHER;
 }

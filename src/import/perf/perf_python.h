@@ -6,17 +6,12 @@
 
 #include "perf_file.h"
 #include "perf_space.h"
+#include "remote/python_join.h"
 #include "system/perf_data.h"
 #include "unwind/python/eval_parts.h"
 
 /* As many as a record has room for. */
 #define SN_PERF_PYTHON_MOST 5400u
-
-struct sn_perf_python_frame {
-	uint32_t code; /* of the merge */
-	uint32_t line;
-	bool is_entry; /* the outermost of its native evaluation call */
-};
 
 /* CPython in a process. */
 struct sn_perf_interpreter {
@@ -51,13 +46,7 @@ int sn_perf_python_add(struct sn_perf_python *python, const struct sn_perf_raw *
 
 /* The frames of a sample, innermost first, into frames[SN_PERF_PYTHON_MOST]. Their number. */
 uint32_t sn_perf_python_frames(const struct sn_perf_python *python, uint32_t tid, uint64_t time_ns,
-			       struct sn_perf_python_frame *frames);
+			       struct sn_python_frame *frames);
 /* What an address of a process's code is part of. */
-enum sn_perf_part {
-	SN_PERF_PART_OTHER,
-	SN_PERF_PART_EVAL,	  /* the evaluation loop */
-	SN_PERF_PART_INTERPRETER, /* the rest of the file that has it */
-	SN_PERF_PART_START, /* what starts an interpreter: the C library, a program "python" */
-};
-enum sn_perf_part sn_perf_python_part(struct sn_perf_python *python, uint32_t pid,
-				      struct sn_perf_moment when, uint64_t address);
+enum sn_python_part sn_perf_python_part(struct sn_perf_python *python, uint32_t pid,
+					struct sn_perf_moment when, uint64_t address);

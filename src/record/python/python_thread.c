@@ -2,7 +2,7 @@
 /* The thread that reads Python frames; see python_thread.h. */
 #include "python_thread.h"
 
-#include "python_reader.h"
+#include "python_pipe.h"
 
 #include "base/clock.h"
 
@@ -36,7 +36,7 @@ struct sn_python_thread {
 	struct sn_buffer frames;
 	uint64_t late;
 	/* its own */
-	struct sn_python_reader *reader;
+	struct sn_python_pipe *pipe;
 	struct sn_buffer read;
 };
 
@@ -44,13 +44,13 @@ static void answer(struct sn_python_thread *thread, const struct question *quest
 {
 	uint64_t now_ns = sn_clock_now_ns(CLOCK_MONOTONIC);
 	if (!question->time_ns && !question->pid)
-		sn_python_reader_again(thread->reader, &thread->read);
+		sn_python_pipe_again(thread->pipe, &thread->read);
 	else if (!question->time_ns)
-		sn_python_reader_forget(thread->reader, question->pid);
+		sn_python_pipe_forget(thread->pipe, question->pid);
 	else if (now_ns - question->time_ns <= question->late_ns)
-		sn_python_reader_see(thread->reader, &thread->read, question->pid, question->tid,
-				     question->time_ns);
-	else if (sn_python_reader_has(thread->reader, question->pid))
+		sn_python_pipe_see(thread->pipe, &thread->read, question->pid, question->tid,
+				   question->time_ns);
+	else if (sn_python_reader_has(sn_python_pipe_reader(thread->pipe), question->pid))
 		__atomic_add_fetch(&thread->late, 1, __ATOMIC_RELAXED);
 }
 
@@ -83,7 +83,7 @@ static void *answer_all(void *context)
 
 static void release(struct sn_python_thread *thread)
 {
-	sn_python_reader_free(thread->reader);
+	sn_python_pipe_free(thread->pipe);
 	sn_buffer_release(&thread->frames);
 	sn_buffer_release(&thread->read);
 	pthread_cond_destroy(&thread->asked);
@@ -116,8 +116,8 @@ struct sn_python_thread *sn_python_thread_start(void)
 	pthread_cond_init(&thread->answered, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	pthread_mutex_init(&thread->mutex, NULL);
-	thread->reader = sn_python_reader_new();
-	if (thread->reader && !start(thread))
+	thread->pipe = sn_python_pipe_new();
+	if (thread->pipe && !start(thread))
 		return thread;
 	release(thread);
 	return NULL;
@@ -185,7 +185,8 @@ void sn_python_thread_finish(struct sn_python_thread *thread, struct sn_python_r
 	pthread_mutex_lock(&thread->mutex);
 	bool has_answered = wait_for_answers(thread, PATIENCE_NS);
 	*result = (struct sn_python_result){.late = thread->late + thread->count};
-	const char *gap = has_answered ? sn_python_reader_gap(thread->reader) : NULL;
+	const char *gap =
+	    has_answered ? sn_python_reader_gap(sn_python_pipe_reader(thread->pipe)) : NULL;
 	if (!has_answered)
 		snprintf(result->gap, sizeof(result->gap),
 			 "no Python frames from some time on: the memory of process %d does not "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that reads what Python sampled threads run (python_reader.h). A process's memory may take for ever to answer, as a page of it may be another program's to
+ * A thread that reads what Python sampled threads run (python_pipe.h). A process's memory may take for ever to answer, as a page of it may be another program's to
  * give: rings are taken and signals heard meanwhile.
  */
 #pragma once

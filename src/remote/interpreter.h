@@ -5,11 +5,12 @@
  */
 #pragma once
 
+#include "python_files.h"
 #include "remote.h"
 #include "unwind/python/layout.h"
 
 /* A thread that has run Python, by the kernel's number. */
-struct sn_python_thread {
+struct sn_remote_thread {
 	pid_t tid;
 	uintptr_t state;
 };
@@ -19,14 +20,14 @@ struct sn_python_interpreter {
 	uintptr_t eval, eval_bytes; /* the evaluation loop's function */
 	uintptr_t runtime;
 	uintptr_t threads; /* where the first thread state's address is, before 3.13 */
-	struct sn_python_thread *known;
+	struct sn_remote_thread *known;
 	size_t known_count, known_capacity;
 	uint64_t next_list_ns, pause_ns; /* threads are not listed again before that */
 };
 
 /* 0; SN_ERR_MISSING: the process has none, or has not begun yet; SN_ERR_UNSUPPORTED with the reason, a constant; SN_ERR_MEMORY. */
 int sn_python_interpreter_find(struct sn_python_interpreter *interpreter, struct sn_remote *remote,
-			       const char **reason);
+			       struct sn_python_files *files, const char **reason);
 void sn_python_interpreter_release(struct sn_python_interpreter *interpreter);
 /* The state of a thread, which is its own at this moment. 0: it has run no Python, as far as is known: threads are listed anew, but not each time. False where they cannot be
  * listed: the process may be another program by now. */

@@ -6,8 +6,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "binary/elf/elf_file.h"
-#include "record/already.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +16,6 @@ enum {
 	HEAD_BYTES = 512,	      /* of the runtime, in which it says where interpreters are */
 	INTERPRETER_BYTES = 16 << 10, /* of an interpreter, in which it says where threads are */
 	PAGE = 4096,
-	SYMBOLS_MOST = 1 << 20,
 	THREADS_MOST = 1 << 13,
 	INTERPRETERS_MOST = 256,
 	FRAME_MOST = 512, /* bytes of a frame without locals, and of a code object */
@@ -28,78 +25,12 @@ enum {
 	THREAD_NUMBER = 720, /* of the kernel, in glibc's struct pthread */
 };
 
-enum symbol {
-	RUNTIME,
-	VERSION,
-	CODE_TYPE,
-	TEXT_TYPE,
-	BYTES_TYPE,
-	EVAL,
-	ADDED_3_10,
-	ADDED_3_9,
-	SYMBOLS
-};
-
-static const char *const symbol_names[SYMBOLS] = {
-    [RUNTIME] = "_PyRuntime",
-    [VERSION] = "Py_Version",
-    [CODE_TYPE] = "PyCode_Type",
-    [TEXT_TYPE] = "PyUnicode_Type",
-    [BYTES_TYPE] = "PyBytes_Type",
-    [EVAL] = "_PyEval_EvalFrameDefault",
-    [ADDED_3_10] = "PyModule_AddObjectRef",
-    [ADDED_3_9] = "PyObject_CallNoArgs",
-};
-
-struct symbols {
-	uintptr_t at[SYMBOLS]; /* in the process; 0: there is none */
-	size_t bytes[SYMBOLS];
-};
-
 /* ---- symbols ---- */
-
-static void note_symbol(struct symbols *symbols, const char *name, const Elf64_Sym *symbol)
-{
-	for (int number = 0; number < SYMBOLS; number++)
-		if (!strcmp(name, symbol_names[number])) {
-			symbols->at[number] = symbol->st_value;
-			symbols->bytes[number] = symbol->st_size;
-		}
-}
-
-static void read_symbols(struct symbols *symbols, struct sn_elf_file *file)
-{
-	struct sn_elf_symbols table =
-	    sn_elf_symbols(file, sn_elf_file_section_of_type(file, SHT_DYNSYM));
-	Elf64_Sym symbol;
-	for (uint64_t index = 0; index < SYMBOLS_MOST && sn_elf_symbol_at(&table, index, &symbol);
-	     index++) {
-		const char *name = sn_elf_symbol_name(&table, &symbol);
-		if (name && symbol.st_shndx != SHN_UNDEF && symbol.st_value)
-			note_symbol(symbols, name, &symbol);
-	}
-}
-
-/* What to add to the file's addresses, by where its byte `offset` is mapped; false where no code is there. */
-static bool find_bias(const struct sn_elf_file *file, const struct sn_mapping *mapping,
-		      uintptr_t *bias)
-{
-	for (uint32_t number = 0; number < file->segment_count; number++) {
-		Elf64_Phdr header;
-		memcpy(&header, file->segments + number * sizeof(header), sizeof(header));
-		uint64_t first = header.p_offset & ~(uint64_t)(PAGE - 1);
-		if (header.p_type != PT_LOAD || !(header.p_flags & PF_X) ||
-		    mapping->offset < first || mapping->offset >= header.p_offset + header.p_filesz)
-			continue;
-		*bias = mapping->start - (header.p_vaddr + mapping->offset - header.p_offset);
-		return true;
-	}
-	return false;
-}
 
 struct searching {
 	struct sn_remote *remote;
-	struct symbols symbols;
+	struct sn_python_files *files;
+	struct sn_python_symbols symbols;
 };
 
 static bool is_named_python(const char *path)
@@ -112,36 +43,23 @@ static bool is_named_python(const char *path)
 static int see_mapping(void *context, const struct sn_mapping *mapping)
 {
 	struct searching *searching = context;
-	uintptr_t bias;
-	struct sn_elf_file *file = is_named_python(mapping->path)
-				       ? sn_already_open(searching->remote->pid, mapping)
-				       : NULL;
-	if (!file)
-		return 0;
-	struct symbols symbols = {{0}};
-	read_symbols(&symbols, file);
-	bool is_one = symbols.at[EVAL] && find_bias(file, mapping, &bias);
-	sn_elf_file_free(file);
-	if (!is_one)
-		return 0;
-	for (int number = 0; number < SYMBOLS; number++)
-		if (symbols.at[number])
-			symbols.at[number] += bias;
-	searching->symbols = symbols;
-	return 1;
+	return is_named_python(mapping->path) &&
+	       sn_python_files_find(searching->files, searching->remote->pid, mapping,
+				    &searching->symbols);
 }
 
 /* PY_VERSION_HEX, or its upper half before 3.11. */
-static uint32_t version_of(struct sn_remote *remote, const struct symbols *symbols)
+static uint32_t version_of(struct sn_remote *remote, const struct sn_python_symbols *symbols)
 {
 	unsigned long version;
-	if (symbols->at[VERSION])
-		return sn_remote_read(remote, symbols->at[VERSION], &version, sizeof(version))
+	if (symbols->at[SN_PYTHON_VERSION])
+		return sn_remote_read(remote, symbols->at[SN_PYTHON_VERSION], &version,
+				      sizeof(version))
 			   ? (uint32_t)version
 			   : 0;
-	return symbols->at[ADDED_3_10]	? 0x030a00f0
-	       : symbols->at[ADDED_3_9] ? 0x030900f0
-					: 0x030800f0;
+	return symbols->at[SN_PYTHON_ADDED_3_10]  ? 0x030a00f0
+	       : symbols->at[SN_PYTHON_ADDED_3_9] ? 0x030900f0
+						  : 0x030800f0;
 }
 
 /* ---- threads ---- */
@@ -210,7 +128,7 @@ static bool list_from(struct sn_python_interpreter *interpreter, struct sn_remot
 	if (!sn_remote_word(remote, place, &state))
 		return false;
 	while (state && interpreter->known_count < THREADS_MOST) {
-		struct sn_python_thread thread = {.state = state};
+		struct sn_remote_thread thread = {.state = state};
 		if (!sn_remote_read(remote, state, &head, sizeof(head)) ||
 		    !number_of(remote, &interpreter->layout, state, &thread.tid) ||
 		    sn_vec_push(&interpreter->known, &interpreter->known_capacity,
@@ -301,25 +219,25 @@ static bool is_sane(const struct sn_python_layout *layout)
 /* ---- the interpreter ---- */
 
 static int fill(struct sn_python_interpreter *interpreter, struct sn_remote *remote,
-		const struct symbols *symbols, const unsigned char *runtime, size_t bytes,
+		const struct sn_python_symbols *symbols, const unsigned char *runtime, size_t bytes,
 		const char **reason)
 {
 	struct sn_python_layout *layout = &interpreter->layout;
 	if (sn_python_layout_find(layout, version_of(remote, symbols), (uintptr_t)runtime, bytes,
 				  reason))
 		return SN_ERR_UNSUPPORTED;
-	layout->code_type = symbols->at[CODE_TYPE];
-	layout->text_type = symbols->at[TEXT_TYPE];
-	layout->bytes_type = symbols->at[BYTES_TYPE];
+	layout->code_type = symbols->at[SN_PYTHON_CODE_TYPE];
+	layout->text_type = symbols->at[SN_PYTHON_TEXT_TYPE];
+	layout->bytes_type = symbols->at[SN_PYTHON_BYTES_TYPE];
 	if (!is_sane(layout)) {
 		*reason = "the interpreter's debug offsets have an unknown shape";
 		return SN_ERR_UNSUPPORTED;
 	}
 	if (layout->version >= 0x030e)
 		sn_python_layout_calibrate(layout, (uintptr_t)runtime, bytes);
-	interpreter->eval = symbols->at[EVAL];
-	interpreter->eval_bytes = symbols->bytes[EVAL];
-	interpreter->runtime = symbols->at[RUNTIME];
+	interpreter->eval = symbols->at[SN_PYTHON_EVAL];
+	interpreter->eval_bytes = symbols->bytes[SN_PYTHON_EVAL];
+	interpreter->runtime = symbols->at[SN_PYTHON_RUNTIME];
 	interpreter->pause_ns = PAUSE_NS;
 	if (!layout->threads_head)
 		interpreter->threads = threads_of(remote, runtime, bytes);
@@ -327,24 +245,24 @@ static int fill(struct sn_python_interpreter *interpreter, struct sn_remote *rem
 }
 
 int sn_python_interpreter_find(struct sn_python_interpreter *interpreter, struct sn_remote *remote,
-			       const char **reason)
+			       struct sn_python_files *files, const char **reason)
 {
-	struct searching searching = {.remote = remote};
+	struct searching searching = {.remote = remote, .files = files};
 	*interpreter = (struct sn_python_interpreter){0};
 	int found = sn_mappings_each(remote->pid, see_mapping, &searching);
 	remote->is_refused |= found < 0 && (errno == EACCES || errno == EPERM);
 	if (found <= 0)
 		return SN_ERR_MISSING;
-	if (!searching.symbols.at[RUNTIME]) {
+	if (!searching.symbols.at[SN_PYTHON_RUNTIME]) {
 		*reason = "CPython is older than 3.9";
 		return SN_ERR_UNSUPPORTED;
 	}
-	size_t bytes = searching.symbols.bytes[RUNTIME];
+	size_t bytes = searching.symbols.bytes[SN_PYTHON_RUNTIME];
 	bytes = bytes < RUNTIME_MOST ? bytes : RUNTIME_MOST;
 	unsigned char *runtime = malloc(bytes + 1);
 	if (!runtime)
 		return SN_ERR_MEMORY;
-	int result = sn_remote_read(remote, searching.symbols.at[RUNTIME], runtime, bytes)
+	int result = sn_remote_read(remote, searching.symbols.at[SN_PYTHON_RUNTIME], runtime, bytes)
 			 ? fill(interpreter, remote, &searching.symbols, runtime, bytes, reason)
 			 : SN_ERR_MISSING;
 	free(runtime);

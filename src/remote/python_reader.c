@@ -2,12 +2,9 @@
 /* Reading the Python frames of sampled threads; see python_reader.h. */
 #include "python_reader.h"
 
-#include "frames.h"
-
 #include "base/intern.h"
 #include "base/table.h"
 #include "base/vec.h"
-#include "record/already.h"
 #include "system/inner_number.h"
 #include "unwind/python/unicode.h"
 
@@ -21,9 +18,6 @@ enum {
 	LINES_MOST = 1 << 20,	   /* bytes of a table of lines */
 	LINES_ALL_MOST = 64 << 20, /* of all tables */
 	FAILURES_MOST = 8,	   /* in a row, until the interpreter is looked for anew */
-	/* of what is told again; beyond, all is learnt anew */
-	DEFINED_MOST = 16 << 20,
-	PROCESSES_MOST = 1 << 16,
 };
 
 struct process {
@@ -48,25 +42,30 @@ struct code {
 };
 
 struct sn_python_reader {
+	struct sn_python_listener listener;
+	struct sn_python_files files;
 	struct sn_table pids; /* to processes */
 	struct process *processes;
 	size_t process_capacity;
 	struct sn_intern keys; /* to codes */
 	struct code *codes;
 	size_t code_capacity;
-	size_t line_bytes;	  /* of all codes */
-	struct sn_buffer defined; /* all records of interpreters and codes so far */
+	size_t line_bytes; /* of all codes */
 	char gap[160];
 	struct sn_remote_frame frames[SN_REMOTE_FRAMES_MOST];
 };
 
-struct sn_python_reader *sn_python_reader_new(void)
+struct sn_python_reader *sn_python_reader_new(const struct sn_python_listener *listener)
 {
-	return calloc(1, sizeof(struct sn_python_reader));
+	struct sn_python_reader *reader = calloc(1, sizeof(*reader));
+	if (reader)
+		reader->listener = *listener;
+	return reader;
 }
 
-static void forget_all(struct sn_python_reader *reader)
+void sn_python_reader_clear(struct sn_python_reader *reader)
 {
+	struct sn_python_listener listener = reader->listener;
 	for (uint32_t number = 0; number < reader->pids.count; number++)
 		sn_python_interpreter_release(&reader->processes[number].interpreter);
 	for (uint32_t number = 0; number < reader->keys.count; number++)
@@ -75,22 +74,20 @@ static void forget_all(struct sn_python_reader *reader)
 	free(reader->codes);
 	sn_table_release(&reader->pids);
 	sn_intern_release(&reader->keys);
-	sn_buffer_release(&reader->defined);
-	*reader = (struct sn_python_reader){0};
+	sn_python_files_release(&reader->files);
+	*reader = (struct sn_python_reader){.listener = listener};
 }
 
 void sn_python_reader_free(struct sn_python_reader *reader)
 {
 	if (reader)
-		forget_all(reader);
+		sn_python_reader_clear(reader);
 	free(reader);
 }
 
-void sn_python_reader_again(struct sn_python_reader *reader, struct sn_buffer *buffer)
+uint32_t sn_python_reader_processes(const struct sn_python_reader *reader)
 {
-	if (reader->defined.count > DEFINED_MOST || reader->pids.count > PROCESSES_MOST)
-		forget_all(reader);
-	sn_buffer_put(buffer, reader->defined.bytes, reader->defined.count);
+	return reader->pids.count;
 }
 
 const char *sn_python_reader_gap(const struct sn_python_reader *reader)
@@ -168,7 +165,8 @@ static void learn_code(struct sn_python_reader *reader, struct process *process,
 	}
 	if (code->state == SHOWN) {
 		reader->line_bytes += code->line_bytes;
-		sn_perf_pipe_code(&reader->defined, number, key->code.first_line, file, name);
+		reader->listener.code(reader->listener.context, number, key->code.first_line, file,
+				      name);
 	} else {
 		free(code->lines);
 		code->lines = NULL;
@@ -220,7 +218,8 @@ static bool look(struct sn_python_reader *reader, struct process *process, uint6
 		return false;
 	process->next = 2 * process->next + 1;
 	sn_python_interpreter_release(&process->interpreter);
-	int result = sn_python_interpreter_find(&process->interpreter, &process->remote, &reason);
+	int result = sn_python_interpreter_find(&process->interpreter, &process->remote,
+						&reader->files, &reason);
 	if (process->remote.is_refused)
 		note_gap(reader, process->remote.pid,
 			 "its memory may not be read (root or CAP_SYS_PTRACE may, or "
@@ -229,18 +228,18 @@ static bool look(struct sn_python_reader *reader, struct process *process, uint6
 		note_gap(reader, process->remote.pid, reason);
 	process->has_one = !result;
 	process->failures = 0;
-	process->is_apart = sn_already_is_apart(process->remote.pid);
-	if (process->has_one)
-		sn_perf_pipe_interpreter(&reader->defined, process->remote.pid,
-					 process->interpreter.eval, process->interpreter.eval_bytes,
-					 time_ns);
+	process->is_apart = sn_inner_is_apart(process->remote.pid);
+	if (process->has_one && reader->listener.interpreter)
+		reader->listener.interpreter(reader->listener.context, process->remote.pid,
+					     process->interpreter.eval,
+					     process->interpreter.eval_bytes, time_ns);
 	return process->has_one;
 }
 
-static void put_frames(struct sn_python_reader *reader, struct sn_buffer *buffer,
-		       struct process *process, pid_t tid, uint64_t time_ns, int count)
+/* Those that are to be shown. Their number. */
+static uint32_t put_frames(struct sn_python_reader *reader, struct process *process, int count,
+			   struct sn_python_frame *frames)
 {
-	struct sn_perf_pipe_frame frames[SN_REMOTE_FRAMES_MOST];
 	const struct sn_python_layout *layout = &process->interpreter.layout;
 	uint32_t kept = 0;
 	for (int number = 0; number < count; number++) {
@@ -253,13 +252,13 @@ static void put_frames(struct sn_python_reader *reader, struct sn_buffer *buffer
 			continue;
 		}
 		const struct code *known = &reader->codes[code];
-		frames[kept++] = (struct sn_perf_pipe_frame){
+		frames[kept++] = (struct sn_python_frame){
 		    code,
 		    sn_linetable_line(layout->lines, known->lines, known->line_bytes,
 				      frame->code.first_line, frame->offset),
 		    frame->is_entry};
 	}
-	sn_perf_pipe_frames(buffer, process->remote.pid, tid, time_ns, frames, kept);
+	return kept;
 }
 
 /* Another program is executed: nothing that is known of it holds. */
@@ -282,12 +281,23 @@ bool sn_python_reader_has(const struct sn_python_reader *reader, pid_t pid)
 	return number != SN_TABLE_NONE && reader->processes[number].has_one;
 }
 
-static void see(struct sn_python_reader *reader, struct sn_buffer *buffer, pid_t pid, pid_t tid,
-		uint64_t time_ns)
+bool sn_python_reader_eval(const struct sn_python_reader *reader, pid_t pid, uint64_t *eval,
+			   uint64_t *bytes)
+{
+	uint32_t number = sn_table_find(&reader->pids, (uint64_t)pid);
+	if (number == SN_TABLE_NONE || !reader->processes[number].has_one)
+		return false;
+	*eval = reader->processes[number].interpreter.eval;
+	*bytes = reader->processes[number].interpreter.eval_bytes;
+	return true;
+}
+
+uint32_t sn_python_reader_see(struct sn_python_reader *reader, pid_t pid, pid_t tid,
+			      uint64_t time_ns, struct sn_python_frame *frames)
 {
 	struct process *process = pid > 0 ? process_of(reader, pid) : NULL;
 	if (!process || !look(reader, process, time_ns))
-		return;
+		return 0;
 	struct sn_remote *remote = &process->remote;
 	uintptr_t state = 0;
 	pid_t own = process->is_apart ? sn_inner_number(pid, tid) : tid;
@@ -296,20 +306,9 @@ static void see(struct sn_python_reader *reader, struct sn_buffer *buffer, pid_t
 		count = state ? sn_remote_frames(remote, &process->interpreter.layout, state,
 						 reader->frames)
 			      : 0;
-	if (count > 0)
-		put_frames(reader, buffer, process, tid, time_ns, count);
+	uint32_t kept = count > 0 ? put_frames(reader, process, count, frames) : 0;
 	process->failures = count < 0 ? process->failures + 1 : 0;
 	if (process->failures == FAILURES_MOST)
 		forget(process);
-}
-
-void sn_python_reader_see(struct sn_python_reader *reader, struct sn_buffer *buffer, pid_t pid,
-			  pid_t tid, uint64_t time_ns)
-{
-	const struct sn_buffer *defined = &reader->defined;
-	size_t before = defined->count;
-	see(reader, buffer, pid, tid, time_ns);
-	if (defined->count > before)
-		sn_buffer_put(buffer, defined->bytes + before, defined->count - before);
-	buffer->failed |= defined->failed;
+	return kept;
 }
