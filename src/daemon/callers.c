@@ -4,6 +4,10 @@
 
 #include "binary/recorded/recorded_image.h"
 #include "binary/recorded/recorded_stack.h"
+#include "remote/interpreter.h"
+#include "remote/python_eval.h"
+#include "remote/python_join.h"
+#include "remote/python_reader.h"
 #include "system/mappings.h"
 
 #include "base/arena.h"
@@ -13,6 +17,8 @@
 #include "base/table.h"
 #include "base/text.h"
 
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,6 +26,7 @@
 #include <unistd.h>
 
 enum {
+	NATIVE_MOST = 512,     /* native frames of a path, before they are joined with Python's */
 	IMAGES_MOST = 1 << 12, /* between two flushes; of more, callers are unknown */
 	/* A program that has other mappings all the time is not asked for them more often, if those that are known suffice. */
 	READ_AGAIN_NS = 1000000000,
@@ -40,6 +47,10 @@ struct process {
 	uint32_t sequence;
 	struct span *spans; /* by address */
 	size_t count, capacity;
+	bool may_have_python;
+	uint64_t eval; /* of CPython; 0: these are not known */
+	uint32_t eval_image, eval_count;
+	struct sn_address_range *evals;
 };
 
 struct sn_callers {
@@ -50,31 +61,58 @@ struct sn_callers {
 	struct image *images;
 	size_t image_capacity;
 	struct sn_arena texts;
+	struct sn_python_reader *python;
+	uint32_t *codes; /* to images, by the reader's number */
+	size_t code_capacity;
+	/* of the sample that is looked at: */
+	struct sn_python_frame python_frames[SN_REMOTE_FRAMES_MOST];
+	struct sn_recorded_frame frames[NATIVE_MOST];
+	enum sn_python_part parts[NATIVE_MOST];
+	struct sn_joined joined[NATIVE_MOST + SN_REMOTE_FRAMES_MOST];
 };
+
+static void on_code(void *context, uint32_t number, uint32_t first_line, const char *file,
+		    const char *name);
 
 struct sn_callers *sn_callers_new(void)
 {
-	return calloc(1, sizeof(struct sn_callers));
+	struct sn_callers *callers = calloc(1, sizeof(*callers));
+	const struct sn_python_listener listener = {.context = callers, .code = on_code};
+	if (!callers)
+		return NULL;
+	callers->python = sn_python_reader_new(&listener);
+	if (callers->python)
+		return callers;
+	free(callers);
+	return NULL;
 }
 
 void sn_callers_forget(struct sn_callers *callers)
 {
-	for (uint32_t i = 0; i < callers->pids.count; i++)
+	for (uint32_t i = 0; i < callers->pids.count; i++) {
 		free(callers->processes[i].spans);
+		free(callers->processes[i].evals);
+	}
 	for (uint32_t i = 0; i < callers->keys.count; i++)
 		sn_recorded_image_close(&callers->images[i].laid_out);
 	free(callers->processes);
 	free(callers->images);
+	free(callers->codes);
 	sn_table_release(&callers->pids);
 	sn_intern_release(&callers->keys);
 	sn_arena_release(&callers->texts);
-	*callers = (struct sn_callers){0};
+	sn_python_reader_clear(callers->python);
+	struct sn_python_reader *python = callers->python;
+	memset(callers, 0, offsetof(struct sn_callers, python_frames));
+	callers->python = python;
 }
 
 void sn_callers_free(struct sn_callers *callers)
 {
-	if (callers)
-		sn_callers_forget(callers);
+	if (!callers)
+		return;
+	sn_callers_forget(callers);
+	sn_python_reader_free(callers->python);
 	free(callers);
 }
 
@@ -173,6 +211,24 @@ static uint32_t image_of(struct sn_callers *callers, pid_t pid, uint64_t start_n
 	return number;
 }
 
+/* A function of Python is an image. */
+static void on_code(void *context, uint32_t number, uint32_t first_line, const char *file,
+		    const char *name)
+{
+	struct sn_callers *callers = context;
+	const struct key key = {.kind = SN_EPOCH_PYTHON, .inode = number};
+	const char *path =
+	    sn_arena_print(&callers->texts, "%s:%" PRIu32 ":%s", file, first_line, name);
+	if (sn_vec_reserve(&callers->codes, &callers->code_capacity, number + 1ull) < 0)
+		return;
+	callers->codes[number] = SN_INTERN_NONE;
+	if (!path || callers->keys.count == IMAGES_MOST)
+		return;
+	callers->codes[number] = sn_intern_item(&callers->keys, &key, sizeof(key), &callers->images,
+						&callers->image_capacity,
+						{.told = {.kind = SN_EPOCH_PYTHON, .path = path}});
+}
+
 /* ---- processes ---- */
 
 struct reading {
@@ -186,6 +242,7 @@ static int keep_mapping(void *context, const struct sn_mapping *mapping)
 	struct reading *reading = context;
 	struct process *process = reading->process;
 	uint32_t image = image_of(reading->callers, reading->pid, process->start_ns, mapping);
+	process->may_have_python |= sn_python_is_named(mapping->path);
 	if (image == SN_INTERN_NONE)
 		return 0;
 	return sn_vec_push(&process->spans, &process->capacity, &process->count,
@@ -194,22 +251,26 @@ static int keep_mapping(void *context, const struct sn_mapping *mapping)
 		   : 0;
 }
 
+static bool is_same(const struct process *process, const struct sn_stack_sample *sample)
+{
+	return process->start_ns == sample->process_start_ns &&
+	       process->first_stack == sample->first_stack;
+}
+
 static void read_mappings(struct sn_callers *callers, struct process *process,
 			  const struct sn_stack_sample *sample)
 {
 	struct reading reading = {callers, process, (pid_t)sample->pid};
+	if (!is_same(process, sample))
+		sn_python_reader_forget(callers->python, reading.pid);
 	process->count = 0;
+	process->eval = 0;
+	process->may_have_python = false;
 	process->start_ns = sample->process_start_ns;
 	process->first_stack = sample->first_stack;
 	process->sequence = sample->mapping_sequence;
 	process->read_ns = sn_clock_now_ns(CLOCK_MONOTONIC);
 	sn_mappings_each(reading.pid, keep_mapping, &reading);
-}
-
-static bool is_same(const struct process *process, const struct sn_stack_sample *sample)
-{
-	return process->start_ns == sample->process_start_ns &&
-	       process->first_stack == sample->first_stack;
 }
 
 /* The process of a sample, with its mappings as they were lately; NULL without memory. */
@@ -285,20 +346,114 @@ static void put_caller(struct walk *walk, struct sn_callers_path *path, uint64_t
 			       has_file ? address - span->start + span->offset : address};
 }
 
+/* ---- Python ---- */
+
+/* Finds where the process has the parts of the evaluation loop. */
+static void find_evals(struct walk *walk, uint64_t eval, uint64_t bytes)
+{
+	struct process *process = walk->process;
+	const struct span *span = find_span(walk, eval);
+	const struct image *image = span ? walk->callers->images + span->image : NULL;
+	process->evals =
+	    process->evals ? process->evals : calloc(SN_EVAL_RANGES, sizeof(*process->evals));
+	if (!process->evals)
+		return;
+	process->eval = eval;
+	process->eval_image = span ? span->image : SN_INTERN_NONE;
+	uintptr_t place =
+	    image ? sn_recorded_image_at(&image->laid_out, eval - span->start + span->offset) : 0;
+	process->eval_count = sn_python_eval_ranges(place ? &image->laid_out : NULL, place, eval,
+						    bytes, process->evals);
+}
+
+static enum sn_python_part part_of(struct walk *walk, uint64_t address)
+{
+	const struct process *process = walk->process;
+	for (uint32_t i = 0; i < process->eval_count; i++)
+		if (address >= process->evals[i].start && address < process->evals[i].end)
+			return SN_PYTHON_PART_EVAL;
+	const struct span *span = span_at(process, address);
+	if (span && span->image == process->eval_image)
+		return SN_PYTHON_PART_INTERPRETER;
+	return span && sn_python_starts(walk->callers->images[span->image].told.path)
+		   ? SN_PYTHON_PART_START
+		   : SN_PYTHON_PART_OTHER;
+}
+
+/* The thread's frames of Python, read now, as it may go on. Their number. */
+static uint32_t read_python(struct walk *walk)
+{
+	struct sn_callers *callers = walk->callers;
+	pid_t pid = (pid_t)walk->sample->pid, tid = (pid_t)walk->sample->tid;
+	uint64_t eval, bytes;
+	if (!walk->process->may_have_python)
+		return 0;
+	uint32_t count = sn_python_reader_see(callers->python, pid, tid, 0, callers->python_frames);
+	if (count && sn_python_reader_eval(callers->python, pid, &eval, &bytes) &&
+	    eval != walk->process->eval)
+		find_evals(walk, eval, bytes);
+	return walk->process->eval ? count : 0;
+}
+
+/* Both paths as one in callers->joined, outermost first; 0: the native one stands alone. */
+static size_t join(struct walk *walk, size_t count, bool is_whole, uint32_t python_count)
+{
+	struct sn_callers *callers = walk->callers;
+	const struct sn_python_paths paths = {callers->parts, count, is_whole,
+					      callers->python_frames, python_count};
+	if (!python_count)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		callers->parts[i] =
+		    part_of(walk, callers->frames[i].address - callers->frames[i].is_return);
+	return sn_python_join(&paths, callers->joined);
+}
+
+static void put_python(struct walk *walk, struct sn_callers_path *path, uint32_t number)
+{
+	const struct sn_python_frame *frame = &walk->callers->python_frames[number];
+	uint32_t image = walk->callers->codes[frame->code];
+	if (image != SN_INTERN_NONE && path->count < SN_CALLERS_MOST)
+		path->callers[path->count++] =
+		    (struct sn_caller){image, SN_EPOCH_FRAME_PYTHON, frame->line};
+}
+
+/* ---- a sample ---- */
+
+/* The first native frame is where the sample was, and no caller; or where the kernel was entered, which calls it. */
+static void put_joined(struct walk *walk, struct sn_callers_path *path, size_t count)
+{
+	const struct sn_callers *callers = walk->callers;
+	uint32_t leaf = walk->sample->kernel_count ? 0 : 1;
+	bool has_leaf = false;
+	for (size_t i = count; i--;) {
+		const struct sn_joined *one = &callers->joined[i];
+		has_leaf |= !one->is_python && one->number == 0;
+		if (one->is_python)
+			put_python(walk, path, one->number);
+		else if (one->number >= leaf)
+			put_caller(walk, path, callers->frames[one->number].address);
+	}
+	path->is_interpreter =
+	    leaf && !has_leaf && path->count && path->callers[0].kind == SN_EPOCH_FRAME_PYTHON;
+}
+
 static void put_users(struct walk *walk, struct sn_callers_path *path)
 {
 	const struct sn_stack_sample *sample = walk->sample;
-	struct sn_recorded_frame frames[SN_CALLERS_MOST];
+	struct sn_recorded_frame *frames = walk->callers->frames;
 	struct sn_registers registers = {.known = SN_KNOWN_ALL};
+	uint32_t python_count = read_python(walk);
 	size_t count;
 	_Static_assert((int)SN_REG_COUNT == (int)SN_USER_REGISTERS, "registers by DWARF number");
 	memcpy(registers.value, sample->registers, sizeof(registers.value));
 	const struct sn_recorded_stack stack = {&registers, sample->stack, sample->stack_bytes,
 						find, walk};
-	enum sn_recorded_end end = sn_recorded_unwind(&stack, frames, SN_CALLERS_MOST, &count);
+	enum sn_recorded_end end = sn_recorded_unwind(&stack, frames, NATIVE_MOST, &count);
 	path->is_whole = end == SN_RECORDED_WHOLE;
-	/* the first one is where the sample was, or where the kernel was entered, which calls it */
-	for (size_t i = sample->kernel_count ? 0 : 1; i < count; i++)
+	size_t both = join(walk, count, path->is_whole, python_count);
+	put_joined(walk, path, both);
+	for (size_t i = sample->kernel_count ? 0 : 1; !both && i < count; i++)
 		put_caller(walk, path, frames[i].address);
 }
 
@@ -307,6 +462,7 @@ void sn_callers_find(struct sn_callers *callers, const struct sn_stack_sample *s
 {
 	struct walk walk = {callers, sample, NULL};
 	path->count = 0;
+	path->is_interpreter = false;
 	path->is_whole = !sample->stack_bytes;
 	for (uint32_t i = 1; i < sample->kernel_count && i < SN_KERNEL_FRAMES; i++)
 		path->callers[path->count++] =

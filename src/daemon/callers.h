@@ -26,6 +26,8 @@ struct sn_caller {
 struct sn_callers_path {
 	uint32_t count;
 	bool is_whole; /* up to the thread's first function */
+	/* What was executed is CPython's loop, on behalf of the first caller, which is a frame of Python. */
+	bool is_interpreter;
 	struct sn_caller
 	    callers[SN_CALLERS_MOST]; /* of where the sample was; the innermost first */
 };

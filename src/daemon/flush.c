@@ -270,6 +270,7 @@ static int add_path(struct flush *flush, uint32_t path)
 	const struct sn_caller *callers = sn_paths_at(flush->from->paths, path, &place, &count);
 	begin_pair_of_turn(flush, &place);
 	int result = put_leaf(flush, place.address, frames);
+	frames->kind = place.kind;
 	for (uint32_t i = 0; !result && i < count; i++)
 		result = put_caller(flush, callers + i, frames + i + 1);
 	const struct sn_epoch_stack stack = {flush->origin, count + 1, frames, samples};

@@ -42,7 +42,9 @@ static int copy_images(struct sn_paths *paths, const struct sn_callers *callers)
 int sn_paths_add(struct sn_paths *paths, const struct sn_stack_sample *sample,
 		 const struct sn_callers *callers, const struct sn_callers_path *path)
 {
-	struct key key = {.place = {sample->turn, sample->number, sample->address, 0}};
+	struct key key = {
+	    .place = {sample->turn, sample->number, sample->address,
+		      path->is_interpreter ? SN_EPOCH_FRAME_INTERPRETER : SN_EPOCH_FRAME_NATIVE}};
 	size_t callers_bytes = path->count * sizeof(*path->callers);
 	memcpy(key.callers, path->callers, callers_bytes);
 	if (copy_images(paths, callers))

@@ -26,7 +26,8 @@ int sn_paths_add(struct sn_paths *paths, const struct sn_stack_sample *sample,
 
 /* Where a path was sampled: the turn, the pair and the address in its image, as of a count (counts.h). */
 struct sn_path_place {
-	uint32_t turn, pair, address, unused;
+	uint32_t turn, pair, address;
+	uint32_t kind; /* enum sn_epoch_frame_kind */
 };
 /* Of the number of a path below keys.count: the callers, the innermost first, of which there are *count, maybe none. */
 const struct sn_caller *sn_paths_at(const struct sn_paths *paths, uint32_t number,

@@ -33,7 +33,7 @@ struct searching {
 	struct sn_python_symbols symbols;
 };
 
-static bool is_named_python(const char *path)
+bool sn_python_is_named(const char *path)
 {
 	const char *name = sn_text_base_name(path);
 	return sn_text_begins(name, "python") || sn_text_begins(name, "libpython");
@@ -43,7 +43,7 @@ static bool is_named_python(const char *path)
 static int see_mapping(void *context, const struct sn_mapping *mapping)
 {
 	struct searching *searching = context;
-	return is_named_python(mapping->path) &&
+	return sn_python_is_named(mapping->path) &&
 	       sn_python_files_find(searching->files, searching->remote->pid, mapping,
 				    &searching->symbols);
 }

@@ -25,6 +25,8 @@ struct sn_python_interpreter {
 	uint64_t next_list_ns, pause_ns; /* threads are not listed again before that */
 };
 
+/* Whether a file of that path may be CPython. */
+bool sn_python_is_named(const char *path);
 /* 0; SN_ERR_MISSING: the process has none, or has not begun yet; SN_ERR_UNSUPPORTED with the reason, a constant; SN_ERR_MEMORY. */
 int sn_python_interpreter_find(struct sn_python_interpreter *interpreter, struct sn_remote *remote,
 			       struct sn_python_files *files, const char **reason);

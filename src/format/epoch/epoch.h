@@ -39,6 +39,7 @@ enum sn_epoch_image_kind {
 	SN_EPOCH_VDSO = 5,
 	SN_EPOCH_JIT = 6,     /* code made at run time: addresses are those of the process */
 	SN_EPOCH_UNKNOWN = 7, /* addresses that belong to no image */
+	SN_EPOCH_PYTHON = 8,  /* a function: path "FILE:FIRST LINE:NAME", addresses are lines */
 	SN_EPOCH_IMAGE_KINDS
 };
 
@@ -71,7 +72,9 @@ struct sn_epoch_count {
 /* Numbers are on disk. */
 enum sn_epoch_frame_kind {
 	SN_EPOCH_FRAME_NATIVE = 0,
-	SN_EPOCH_FRAME_PYTHON = 1, /* reserved */
+	SN_EPOCH_FRAME_PYTHON = 1,
+	/* The leaf alone: native code that executes the frame of Python above it, and is shown as that. */
+	SN_EPOCH_FRAME_INTERPRETER = 2,
 };
 
 struct sn_epoch_frame {

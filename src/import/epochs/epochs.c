@@ -54,6 +54,8 @@ struct importing {
 	struct sn_external_sort sort;
 	struct counted *counted; /* what came out of it */
 	size_t counted_count, counted_capacity;
+	struct sn_epochs_leaf *leaves; /* of stacks */
+	size_t leaf_count, leaf_capacity;
 	struct sn_epoch_rows stacks; /* all of them, with numbers of the dictionary */
 	uint64_t *stack_periods;     /* by stack */
 	uint32_t *stack_events;
@@ -339,7 +341,8 @@ static int add_below_callers(struct importing *importing, const struct counted *
 		struct sn_merged_value value = {
 		    counted->profile,
 		    counted->metric,
-		    add_node(importing, paths[i].parent, counted->frame),
+		    paths[i].is_parents ? paths[i].parent
+					: add_node(importing, paths[i].parent, counted->frame),
 		    {all->count * part, all->sum * part, all->min, all->max,
 		     all->sum_squares * part}};
 		result = add_value(importing, &value);
@@ -350,7 +353,8 @@ static int add_below_callers(struct importing *importing, const struct counted *
 static int add_counts(struct importing *importing, const struct sn_resolved *resolved)
 {
 	struct sn_epochs_callers callers;
-	int result = sn_epochs_callers_init(&callers, &importing->merge, resolved);
+	int result = sn_epochs_callers_init(&callers, &importing->merge, resolved,
+					    importing->leaves, importing->leaf_count);
 	for (size_t i = 0; !result && i < importing->counted_count; i++) {
 		const struct counted *counted = importing->counted + i;
 		size_t count;
@@ -363,25 +367,50 @@ static int add_counts(struct importing *importing, const struct sn_resolved *res
 	return result;
 }
 
-static int add_stacks(struct importing *importing)
+/* The node of a stack's frames but for the leaf. */
+static uint32_t node_of_callers(struct importing *importing, const struct sn_epoch_stack *stack,
+				const struct sn_epoch_frame *frames)
+{
+	uint32_t node = 0;
+	for (uint32_t i = stack->depth; i-- > 1 && node != SN_NODE_NONE;) {
+		struct sn_frame frame =
+		    sn_epochs_frame(&importing->images, frames[i].image, frames[i].address, true);
+		node = add_node(importing, node, frame_of(importing, &frame));
+	}
+	return node;
+}
+
+static int add_stack_value(struct importing *importing, size_t number)
 {
 	const struct sn_epoch_rows *rows = &importing->stacks;
+	const struct sn_epoch_stack *stack = rows->stacks + number;
+	const struct sn_epoch_frame *frames = rows->frames + rows->firsts[number];
+	struct sn_frame frame =
+	    sn_epochs_frame(&importing->images, frames->image, frames->address, false);
+	struct sn_epochs_leaf leaf = {
+	    .profile = importing->profiles[stack->origin],
+	    .metric = importing->metrics[importing->stack_events[number]],
+	    .frame = frame_of(importing, &frame),
+	    .parent = node_of_callers(importing, stack, frames),
+	    .is_parents = frames->kind == SN_EPOCH_FRAME_INTERPRETER && stack->depth > 1,
+	    .samples = (double)stack->count,
+	};
+	uint32_t node =
+	    leaf.is_parents ? leaf.parent : add_node(importing, leaf.parent, leaf.frame);
+	if (leaf.frame == SN_INTERN_NONE ||
+	    sn_vec_push(&importing->leaves, &importing->leaf_capacity, &importing->leaf_count,
+			leaf))
+		return SN_ERR_MEMORY;
+	return add_value(importing, &(struct sn_merged_value){
+					leaf.profile, leaf.metric, node,
+					stat_of(stack->count, importing->stack_periods[number])});
+}
+
+static int add_stacks(struct importing *importing)
+{
 	int result = 0;
-	for (size_t i = 0; i < rows->stack_count && !result; i++) {
-		const struct sn_epoch_stack *stack = rows->stacks + i;
-		const struct sn_epoch_frame *frames = rows->frames + rows->firsts[i];
-		uint32_t node = 0;
-		for (uint32_t j = stack->depth; j-- && node != SN_NODE_NONE;) {
-			struct sn_frame frame = sn_epochs_frame(&importing->images, frames[j].image,
-								frames[j].address, j > 0);
-			node = add_node(importing, node, frame_of(importing, &frame));
-		}
-		result = add_value(
-		    importing,
-		    &(struct sn_merged_value){importing->profiles[stack->origin],
-					      importing->metrics[importing->stack_events[i]], node,
-					      stat_of(stack->count, importing->stack_periods[i])});
-	}
+	for (size_t i = 0; i < importing->stacks.stack_count && !result; i++)
+		result = add_stack_value(importing, i);
 	return result;
 }
 
@@ -542,6 +571,7 @@ static void release(struct importing *importing)
 	sn_external_sort_release(&importing->sort);
 	sn_epoch_rows_release(&importing->stacks);
 	free(importing->counted);
+	free(importing->leaves);
 	free(importing->metrics);
 	free(importing->stack_periods);
 	free(importing->stack_events);

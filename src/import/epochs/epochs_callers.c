@@ -13,7 +13,8 @@ struct function {
 	uint64_t start; /* of one in no file, which its id names, 0 */
 };
 
-SN_SORT_BY(sort_paths, struct sn_epochs_path, const void *, SN_ORDER_BY(a, b, function, parent));
+SN_SORT_BY(sort_paths, struct sn_epochs_path, const void *,
+	   SN_ORDER_BY(a, b, function, parent, is_parents));
 
 static struct function function_of(const struct sn_epochs_callers *callers, uint32_t profile,
 				   uint32_t metric, uint32_t number)
@@ -30,14 +31,14 @@ static struct function function_of(const struct sn_epochs_callers *callers, uint
 	};
 }
 
-static int add_path(struct sn_epochs_callers *callers, const struct sn_merged_value *value)
+static int add_path(struct sn_epochs_callers *callers, const struct sn_epochs_leaf *leaf)
 {
-	const struct sn_merged_node *node = callers->merge->nodes.items + value->node;
-	struct function function = function_of(callers, value->profile, value->metric, node->frame);
+	struct function function = function_of(callers, leaf->profile, leaf->metric, leaf->frame);
 	struct sn_epochs_path path = {
 	    .function = sn_intern_add(&callers->functions, &function, sizeof(function)),
-	    .parent = node->parent,
-	    .samples = value->stat.count,
+	    .parent = leaf->parent,
+	    .is_parents = leaf->is_parents,
+	    .samples = leaf->samples,
 	};
 	return path.function == SN_INTERN_NONE ||
 		       sn_vec_push(&callers->paths, &callers->capacity, &callers->count, path)
@@ -53,7 +54,8 @@ static void order_paths(struct sn_epochs_callers *callers)
 	for (size_t i = 0; i < callers->count; i++) {
 		struct sn_epochs_path *last = kept ? callers->paths + kept - 1 : NULL;
 		if (last && last->function == callers->paths[i].function &&
-		    last->parent == callers->paths[i].parent)
+		    last->parent == callers->paths[i].parent &&
+		    last->is_parents == callers->paths[i].is_parents)
 			last->samples += callers->paths[i].samples;
 		else
 			callers->paths[kept++] = callers->paths[i];
@@ -62,11 +64,12 @@ static void order_paths(struct sn_epochs_callers *callers)
 }
 
 int sn_epochs_callers_init(struct sn_epochs_callers *callers, const struct sn_merge *merge,
-			   const struct sn_resolved *resolved)
+			   const struct sn_resolved *resolved, const struct sn_epochs_leaf *leaves,
+			   size_t count)
 {
 	*callers = (struct sn_epochs_callers){.merge = merge, .resolved = resolved};
-	for (size_t i = 0; i < merge->value_count; i++)
-		if (add_path(callers, merge->values + i))
+	for (size_t i = 0; i < count; i++)
+		if (add_path(callers, leaves + i))
 			return SN_ERR_MEMORY;
 	order_paths(callers);
 	callers->firsts = calloc(callers->functions.count + 1ull, sizeof(*callers->firsts));

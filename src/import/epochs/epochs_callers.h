@@ -8,10 +8,21 @@
 #include "aggregate/unify/merge.h"
 #include "aggregate/unify/resolve.h"
 
+#include <stdbool.h>
+
+/* Where samples with their callers were. */
+struct sn_epochs_leaf {
+	uint32_t profile, metric;
+	uint32_t frame, parent; /* frame and node of the merge */
+	bool is_parents; /* it is the parent's own work: CPython's loop below a frame of Python */
+	double samples;
+};
+
 /* What leads to a function, and the samples that have it. */
 struct sn_epochs_path {
 	uint32_t function; /* its number here */
-	uint32_t parent;   /* node of the merge */
+	uint32_t parent;
+	bool is_parents;
 	double samples;
 };
 
@@ -24,9 +35,10 @@ struct sn_epochs_callers {
 	size_t *firsts; /* of each function: its first path, and one behind the last function's */
 };
 
-/* From the merge's values, all of which are of call paths. It and `resolved` must live as long. 0 or SN_ERR_MEMORY; release in either case. */
+/* `merge` and `resolved` must live as long. 0 or SN_ERR_MEMORY; release in either case. */
 int sn_epochs_callers_init(struct sn_epochs_callers *callers, const struct sn_merge *merge,
-			   const struct sn_resolved *resolved);
+			   const struct sn_resolved *resolved, const struct sn_epochs_leaf *leaves,
+			   size_t count);
 void sn_epochs_callers_release(struct sn_epochs_callers *callers);
 /* The paths to the function of a frame (its number in the merge), of which there are *count. */
 const struct sn_epochs_path *sn_epochs_callers_of(const struct sn_epochs_callers *callers,

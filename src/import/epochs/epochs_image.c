@@ -29,7 +29,7 @@ static const char *const kind_labels[SN_EPOCH_IMAGE_KINDS] = {
     [SN_EPOCH_FILE] = "[file]",	      [SN_EPOCH_KERNEL] = "[kernel]",
     [SN_EPOCH_MODULE] = "[module]",   [SN_EPOCH_BPF] = "[bpf]",
     [SN_EPOCH_VDSO] = "[vdso]",	      [SN_EPOCH_JIT] = "[jit]",
-    [SN_EPOCH_UNKNOWN] = "[unknown]",
+    [SN_EPOCH_UNKNOWN] = "[unknown]", [SN_EPOCH_PYTHON] = "[python]",
 };
 
 void sn_epochs_image_label(const struct sn_epoch_image *image, char *text, size_t size)
@@ -138,6 +138,21 @@ static int add_file(struct sn_epochs_images *images, uint32_t number)
 			      : SN_ERR_MEMORY;
 }
 
+/* "FILE:FIRST LINE:NAME": neither of the last two has a colon. */
+static int add_function(struct sn_epochs_images *images, uint32_t number)
+{
+	struct sn_db_builder *builder = images->merge->builder;
+	struct sn_epochs_image *item = images->items + number;
+	const char *path = item->image.path, *name = strrchr(path, ':');
+	const char *line = name ? memrchr(path, ':', (size_t)(name - path)) : NULL;
+	const char *end = line ? line : path + strlen(path);
+	struct sn_merged_code code = {sn_db_builder_string_n(builder, path, (size_t)(end - path)),
+				      sn_db_builder_string(builder, line ? name + 1 : path),
+				      line ? (uint32_t)strtoul(line + 1, NULL, 10) : 0};
+	item->function = sn_intern_add(&images->merge->codes, &code, sizeof(code));
+	return item->function == SN_INTERN_NONE ? SN_ERR_MEMORY : 0;
+}
+
 static int add_image(struct sn_epochs_images *images, uint32_t number)
 {
 	char label[SN_EPOCH_TEXT_MAX + 3];
@@ -154,6 +169,8 @@ static int add_image(struct sn_epochs_images *images, uint32_t number)
 	case SN_EPOCH_JIT:
 		return add_module(images, number, *item->image.path ? item->image.path : label,
 				  SN_MODULE_ANONYMOUS);
+	case SN_EPOCH_PYTHON:
+		return add_function(images, number);
 	default:
 		return 0;
 	}
@@ -228,7 +245,10 @@ struct sn_frame sn_epochs_frame(struct sn_epochs_images *images, uint32_t image,
 {
 	const struct sn_epochs_image *item = images->items + image;
 	struct sn_frame frame = {.kind = SN_FRAME_NATIVE, .id = SN_ID_NONE};
-	if (item->module != SONDE_NONE) {
+	if (item->image.kind == SN_EPOCH_PYTHON) {
+		frame = (struct sn_frame){
+		    .kind = SN_FRAME_PYTHON, .id = item->function, .value = address};
+	} else if (item->module != SONDE_NONE) {
 		frame.id = item->module;
 		frame.value = sn_elf_code_address(&item->code, address);
 		frame.flags = is_return ? SN_FRAME_RETURN_ADDRESS : 0;

@@ -15,6 +15,7 @@ struct sn_epochs_image {
 	struct sn_epoch_image image; /* texts are the dictionary's */
 	uint32_t label;		     /* builder's string: how people call it */
 	uint32_t module;	     /* of the merge; SONDE_NONE: code is named without one */
+	uint32_t function;	     /* of Python: a code of the merge */
 	struct sn_elf_code code;     /* of a file that is still the one that ran */
 	/* What is said of its code where it has no name: "[libz.so.1, replaced]"; NULL: the offset. */
 	const char *nameless;

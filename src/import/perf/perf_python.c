@@ -2,6 +2,8 @@
 /* Reads the records of Python frames; see perf_python.h. */
 #include "perf_python.h"
 
+#include "remote/python_eval.h"
+
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -135,16 +137,6 @@ uint32_t sn_perf_python_frames(const struct sn_perf_python *python, uint32_t tid
 	return count;
 }
 
-/* Whether the image has such an evaluation loop: its addresses come from a process that may be anything. */
-static bool is_in_image(const struct sn_module *module, uintptr_t start, uint64_t bytes)
-{
-	for (uint32_t range = 0; range < module->readable_count; range++)
-		if (start >= module->readable[range].start && start < module->readable[range].end &&
-		    bytes <= module->readable[range].end - start)
-			return bytes && bytes <= EVAL_MOST;
-	return false;
-}
-
 /* Finds the parts of the evaluation loop in the image of its file, and what they are in the process. */
 static void find_ranges(struct sn_perf_python *python, uint32_t pid, struct sn_perf_moment when,
 			struct sn_perf_interpreter *interpreter)
@@ -156,28 +148,15 @@ static void find_ranges(struct sn_perf_python *python, uint32_t pid, struct sn_p
 	interpreter->ranges = malloc(SN_EVAL_RANGES * sizeof(*interpreter->ranges));
 	if (!mapping || !interpreter->ranges)
 		return;
-	struct sn_address_range *ranges = interpreter->ranges;
 	struct sn_perf_object *object = &python->space->objects[mapping->object];
 	const struct sn_recorded_image *image = sn_perf_object_image(object);
-	ranges[0] = (struct sn_address_range){interpreter->eval,
-					      interpreter->eval + interpreter->eval_bytes};
-	interpreter->range_count = 1;
-	if (!image)
-		return;
-	struct sn_module module = image->module;
 	uintptr_t place =
-	    module.bias + sn_elf_code_address(&object->code,
-					      interpreter->eval - mapping->start + mapping->offset);
-	if (!is_in_image(&module, place, interpreter->eval_bytes))
-		return;
-	module.start = (uintptr_t)image->memory;
-	module.end = module.start + image->bytes;
-	ranges[0] = (struct sn_address_range){place, place + interpreter->eval_bytes};
-	sn_python_eval_parts(&module, ranges, &interpreter->range_count);
-	for (uint32_t range = 0; range < interpreter->range_count; range++) {
-		ranges[range].start += interpreter->eval - place;
-		ranges[range].end += interpreter->eval - place;
-	}
+	    image ? image->module.bias +
+			sn_elf_code_address(&object->code,
+					    interpreter->eval - mapping->start + mapping->offset)
+		  : 0;
+	interpreter->range_count = sn_python_eval_ranges(
+	    image, place, interpreter->eval, interpreter->eval_bytes, interpreter->ranges);
 }
 
 /* The interpreter that a process had then; NULL: it had none. */
