@@ -65,7 +65,7 @@ struct sn_callers {
 	uint32_t *codes; /* to images, by the reader's number */
 	size_t code_capacity;
 	/* of the sample that is looked at: */
-	struct sn_python_frame python_frames[SN_REMOTE_FRAMES_MOST];
+	struct sn_numbered_frame python_frames[SN_REMOTE_FRAMES_MOST];
 	struct sn_recorded_frame frames[NATIVE_MOST];
 	enum sn_python_part parts[NATIVE_MOST];
 	struct sn_joined joined[NATIVE_MOST + SN_REMOTE_FRAMES_MOST];
@@ -411,7 +411,7 @@ static size_t join(struct walk *walk, size_t count, bool is_whole, uint32_t pyth
 
 static void put_python(struct walk *walk, struct sn_callers_path *path, uint32_t number)
 {
-	const struct sn_python_frame *frame = &walk->callers->python_frames[number];
+	const struct sn_numbered_frame *frame = &walk->callers->python_frames[number];
 	uint32_t image = walk->callers->codes[frame->code];
 	if (image != SN_INTERN_NONE && path->count < SN_CALLERS_MOST)
 		path->callers[path->count++] =

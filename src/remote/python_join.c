@@ -58,7 +58,7 @@ static void put(struct joining *joining, bool is_python, size_t number)
 
 static void put_group(struct joining *joining)
 {
-	const struct sn_python_frame *frames = joining->paths->frames;
+	const struct sn_numbered_frame *frames = joining->paths->frames;
 	while (joining->left) {
 		put(joining, true, --joining->left);
 		if (joining->left && frames[joining->left - 1].is_entry)

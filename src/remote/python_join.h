@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sn_python_frame {
+struct sn_numbered_frame {
 	uint32_t code; /* number of the code object */
 	uint32_t line;
 	bool is_entry; /* the outermost of its native evaluation call */
@@ -29,7 +29,7 @@ struct sn_python_paths {
 	const enum sn_python_part *parts; /* of the native path, innermost first */
 	size_t count;
 	bool is_whole; /* the native path goes to the thread's first function */
-	const struct sn_python_frame *frames; /* innermost first */
+	const struct sn_numbered_frame *frames; /* innermost first */
 	uint32_t frame_count;
 };
 

@@ -238,7 +238,7 @@ static bool look(struct sn_python_reader *reader, struct process *process, uint6
 
 /* Those that are to be shown. Their number. */
 static uint32_t put_frames(struct sn_python_reader *reader, struct process *process, int count,
-			   struct sn_python_frame *frames)
+			   struct sn_numbered_frame *frames)
 {
 	const struct sn_python_layout *layout = &process->interpreter.layout;
 	uint32_t kept = 0;
@@ -252,7 +252,7 @@ static uint32_t put_frames(struct sn_python_reader *reader, struct process *proc
 			continue;
 		}
 		const struct code *known = &reader->codes[code];
-		frames[kept++] = (struct sn_python_frame){
+		frames[kept++] = (struct sn_numbered_frame){
 		    code,
 		    sn_linetable_line(layout->lines, known->lines, known->line_bytes,
 				      frame->code.first_line, frame->offset),
@@ -293,7 +293,7 @@ bool sn_python_reader_eval(const struct sn_python_reader *reader, pid_t pid, uin
 }
 
 uint32_t sn_python_reader_see(struct sn_python_reader *reader, pid_t pid, pid_t tid,
-			      uint64_t time_ns, struct sn_python_frame *frames)
+			      uint64_t time_ns, struct sn_numbered_frame *frames)
 {
 	struct process *process = pid > 0 ? process_of(reader, pid) : NULL;
 	if (!process || !look(reader, process, time_ns))

@@ -38,6 +38,6 @@ bool sn_python_reader_eval(const struct sn_python_reader *reader, pid_t pid, uin
 			   uint64_t *bytes);
 /* Of a thread that a sample of that time is of: the frames, innermost first, into frames[SN_REMOTE_FRAMES_MOST]. Their number: 0 where it runs no Python. */
 uint32_t sn_python_reader_see(struct sn_python_reader *reader, pid_t pid, pid_t tid,
-			      uint64_t time_ns, struct sn_python_frame *frames);
+			      uint64_t time_ns, struct sn_numbered_frame *frames);
 /* Why no Python was read of a process that has it, a line; NULL: of all it was. */
 const char *sn_python_reader_gap(const struct sn_python_reader *reader);

@@ -141,7 +141,7 @@ static uint32_t add_step(struct sn_perf *perf, uint32_t parent, const struct sn_
 
 struct joining {
 	enum sn_python_part parts[DEPTH_MAX]; /* of the steps */
-	struct sn_python_frame frames[SN_PERF_PYTHON_MOST];
+	struct sn_numbered_frame frames[SN_PERF_PYTHON_MOST];
 	struct sn_joined joined[DEPTH_MAX + SN_PERF_PYTHON_MOST];
 };
 
@@ -171,7 +171,7 @@ static size_t join(struct sn_perf *perf, const struct sn_perf_sample *sample,
 }
 
 static uint32_t add_python(struct sn_perf *perf, uint32_t parent,
-			   const struct sn_python_frame *python)
+			   const struct sn_numbered_frame *python)
 {
 	struct sn_frame frame = {
 	    .kind = SN_FRAME_PYTHON, .id = python->code, .value = python->line};

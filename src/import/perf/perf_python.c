@@ -118,7 +118,7 @@ int sn_perf_python_add(struct sn_perf_python *python, const struct sn_perf_raw *
 /* ---- samples ---- */
 
 uint32_t sn_perf_python_frames(const struct sn_perf_python *python, uint32_t tid, uint64_t time_ns,
-			       struct sn_python_frame *frames)
+			       struct sn_numbered_frame *frames)
 {
 	struct sample_key key = {time_ns, tid};
 	uint32_t found = sn_intern_find(&python->samples, &key, sizeof(key)), count = 0;
@@ -132,7 +132,7 @@ uint32_t sn_perf_python_frames(const struct sn_perf_python *python, uint32_t tid
 		if (cursor.failed || code >= python->code_count ||
 		    python->codes[code] == SN_INTERN_NONE)
 			return 0;
-		frames[count++] = (struct sn_python_frame){python->codes[code], line, is_entry};
+		frames[count++] = (struct sn_numbered_frame){python->codes[code], line, is_entry};
 	}
 	return count;
 }

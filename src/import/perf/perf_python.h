@@ -46,7 +46,7 @@ int sn_perf_python_add(struct sn_perf_python *python, const struct sn_perf_raw *
 
 /* The frames of a sample, innermost first, into frames[SN_PERF_PYTHON_MOST]. Their number. */
 uint32_t sn_perf_python_frames(const struct sn_perf_python *python, uint32_t tid, uint64_t time_ns,
-			       struct sn_python_frame *frames);
+			       struct sn_numbered_frame *frames);
 /* What an address of a process's code is part of. */
 enum sn_python_part sn_perf_python_part(struct sn_perf_python *python, uint32_t pid,
 					struct sn_perf_moment when, uint64_t address);

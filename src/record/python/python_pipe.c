@@ -12,7 +12,7 @@ enum { DEFINED_MOST = 16 << 20, PROCESSES_MOST = 1 << 16 };
 struct sn_python_pipe {
 	struct sn_python_reader *reader;
 	struct sn_buffer defined; /* all records of interpreters and codes so far */
-	struct sn_python_frame frames[SN_REMOTE_FRAMES_MOST];
+	struct sn_numbered_frame frames[SN_REMOTE_FRAMES_MOST];
 	struct sn_perf_pipe_frame records[SN_REMOTE_FRAMES_MOST];
 };
 
