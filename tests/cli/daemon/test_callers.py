@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -227,3 +228,18 @@ def test_python(tmp_path, interpreter):
     assert below(calls_python, "_PyEval_EvalFrameDefault") < 0.08 * everything
     itself = sum(value["count"] for names, value in found if names[-1] == "inner")
     assert itself > 0.08 * below(found, "inner"), found
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, and setpriv")
+def test_processes_that_may_not_be_read(tmp_path):
+    """Without CAP_SYS_PTRACE samples have the kernel's callers alone; all are there, and how many should have had more is told."""
+    store = tmp_path / "store"
+    with running() as process:
+        subprocess.run(["setpriv", "--bounding-set=-sys_ptrace", SONDE, "daemon", "start", "-q", "--store", store, "-F", "500", "--callers", "250"], check=True, timeout=60)
+        time.sleep(1)
+        status = ask(store, "flush")
+        ask(store, "stop")
+    accounted(status)
+    assert status["callers"]["unknown"] > 50, status
+    found = call_paths(tmp_path, store, Path(process.args[0]))
+    assert below(found, "spin") > 100 and below(found, "middle") == 0
