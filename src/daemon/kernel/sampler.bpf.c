@@ -335,12 +335,12 @@ static __always_inline enum sn_sample_fate count(struct sn_counts *mine, uint64_
 
 /* ---- callers ---- */
 
+#if defined(__TARGET_ARCH_x86)
 enum { STACK_POINTER = 7 }; /* by DWARF number */
 
 /* Each by itself, since those of a sample are where the verifier says. */
 static __always_inline void put_registers(uint64_t *to, const struct pt_regs *from)
 {
-#if defined(__TARGET_ARCH_x86)
 	to[0] = from->rax;
 	to[1] = from->rdx;
 	to[2] = from->rcx;
@@ -358,7 +358,6 @@ static __always_inline void put_registers(uint64_t *to, const struct pt_regs *fr
 	to[14] = from->r14;
 	to[15] = from->r15;
 	to[16] = from->rip;
-#endif
 }
 
 /* Page by page, as one that is not in memory ends it. Returns the bytes. */
@@ -387,6 +386,15 @@ static __always_inline void put_user_part(struct sn_stack_sample *sent,
 		put_registers(sent->registers, &entered);
 	sent->stack_bytes = copy_stack(sent->stack, sent->registers[STACK_POINTER]);
 }
+
+#else
+/* Callers in user code are not found on other machines yet. */
+static __always_inline void put_user_part(struct sn_stack_sample *sent,
+					  struct bpf_perf_event_data *ctx, struct task_struct *task)
+{
+	(void)sent, (void)ctx, (void)task;
+}
+#endif
 
 /* Sends a sample with its callers to the daemon. 0, or -1: there is no room. */
 static __noinline int send_stack(struct bpf_perf_event_data *ctx, uint64_t key, uint32_t turn)
