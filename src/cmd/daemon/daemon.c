@@ -156,6 +156,16 @@ static void run_in_background(struct request *request, int out)
 	_exit(result < 0 ? SN_EXIT_FAILED : SN_EXIT_DONE);
 }
 
+/* The path from the root on, whether or not there is such a folder yet; NULL with errno. The caller's to free. */
+static char *from_root(const char *path)
+{
+	char *folder = *path == '/' ? strdup("") : getcwd(NULL, 0), *whole = NULL;
+	if (folder && asprintf(&whole, "%s%s%s", folder, *path == '/' ? "" : "/", path) < 0)
+		whole = NULL;
+	free(folder);
+	return whole;
+}
+
 static int start(struct request *request)
 {
 	int ends[2];
@@ -164,12 +174,14 @@ static int start(struct request *request)
 		return run_in_foreground(request);
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return sn_command_fail("pipe: %s", strerror(errno));
-	char *store = realpath(request->daemon.store, NULL); /* the child has another folder */
+	char *store = from_root(request->daemon.store); /* the child has another folder */
+	if (!store)
+		return sn_command_fail("the folder that '%s' is in is not known: %s",
+				       request->daemon.store, strerror(errno));
 	pid_t child = fork();
 	if (child == 0) {
 		close(ends[0]);
-		if (store)
-			request->daemon.store = store;
+		request->daemon.store = store;
 		run_in_background(request, ends[1]);
 	}
 	free(store);

@@ -117,6 +117,17 @@ def test_status_for_people(tmp_path):
 
 
 @needs_bpf
+def test_a_store_is_named_from_the_folder_one_is_in(tmp_path):
+    """Though the daemon has another one, and though there is no such store yet."""
+    subprocess.run([SONDE, "daemon", "start", "-q", "--store", "new"], cwd=tmp_path, check=True, timeout=60)
+    try:
+        assert ask(tmp_path / "new", "status")["pid"]
+    finally:
+        subprocess.run([SONDE, "daemon", "stop", "-q", "--store", "new"], cwd=tmp_path, check=True, timeout=60)
+    assert (tmp_path / "new" / "current").exists()
+
+
+@needs_bpf
 def test_what_it_says_at_its_start(tmp_path):
     done = subprocess.run([SONDE, "daemon", "start", "--store", tmp_path / "store", "-F", "100"], capture_output=True, text=True, timeout=60)
     with contextlib.suppress(subprocess.SubprocessError):
