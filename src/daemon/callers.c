@@ -61,6 +61,7 @@ struct sn_callers {
 	struct image *images;
 	size_t image_capacity;
 	struct sn_arena texts;
+	struct sn_recorded_rows rows;
 	struct sn_python_reader *python;
 	uint32_t *codes; /* to images, by the reader's number */
 	size_t code_capacity;
@@ -448,7 +449,7 @@ static void put_users(struct walk *walk, struct sn_callers_path *path)
 	_Static_assert((int)SN_REG_COUNT == (int)SN_USER_REGISTERS, "registers by DWARF number");
 	memcpy(registers.value, sample->registers, sizeof(registers.value));
 	const struct sn_recorded_stack stack = {&registers, sample->stack, sample->stack_bytes,
-						find, walk};
+						find,	    walk,	   &walk->callers->rows};
 	enum sn_recorded_end end = sn_recorded_unwind(&stack, frames, NATIVE_MOST, &count);
 	path->is_whole = end == SN_RECORDED_WHOLE;
 	size_t both = join(walk, count, path->is_whole, python_count);

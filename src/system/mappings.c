@@ -10,18 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A line of /proc/PID/maps. False if it maps no code. */
+/* A line of /proc/PID/maps. False if it maps no code, as most do. */
 static bool parse_mapping(char *line, struct sn_mapping *mapping)
 {
 	int path = 0;
-	char may_execute;
+	const char *rights = strchr(line, ' ');
+	if (!rights || strnlen(rights, 5) < 5 || rights[3] != 'x')
+		return false;
 	line[strcspn(line, "\n")] = 0;
 	if (sscanf(line,
-		   "%" SCNx64 "-%" SCNx64 " %*c%*c%c%*c %" SCNx64 " %" SCNx32 ":%" SCNx32
-		   " %" SCNu64 " %n",
-		   &mapping->start, &mapping->end, &may_execute, &mapping->offset, &mapping->major,
-		   &mapping->minor, &mapping->inode, &path) < 7 ||
-	    may_execute != 'x' || !path)
+		   "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n",
+		   &mapping->start, &mapping->end, &mapping->offset, &mapping->major,
+		   &mapping->minor, &mapping->inode, &path) < 6 ||
+	    !path)
 		return false;
 	/* as the kernel calls code that lies in no file, and one whose name is too long */
 	mapping->path = !line[path]			  ? "//anon"

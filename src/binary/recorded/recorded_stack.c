@@ -8,8 +8,6 @@
  */
 #include "recorded_stack.h"
 
-#include "unwind/step_row.h"
-
 #include <string.h>
 
 #define ENTRY_BYTES_MAX (64u << 10) /* longest function that is searched for its start */
@@ -96,18 +94,39 @@ static enum sn_step step_by_frame_pointer(struct walk *walk)
 	return SN_STEP_CALLER;
 }
 
+/* As sn_row_find; *row points to the entry that is kept, or to `own`. */
+static int find_row(struct walk *walk, const struct sn_module *module, uintptr_t inside,
+		    struct sn_cfi_row *own, const struct sn_cfi_row **row)
+{
+	struct sn_recorded_rows *rows = walk->recorded->rows;
+	*row = own;
+	if (!rows)
+		return sn_row_find(module, inside, own);
+	size_t count = sizeof(rows->entries) / sizeof(*rows->entries);
+	uint64_t hash = (inside ^ (uintptr_t)module) * UINT64_C(0x9fb21c651e98df25);
+	struct sn_recorded_row *entry = &rows->entries[(hash >> 32) % count];
+	if (entry->module != module || entry->inside != inside) {
+		entry->module = module;
+		entry->inside = inside;
+		entry->found = sn_row_find(module, inside, &entry->row);
+	}
+	*row = &entry->row;
+	return entry->found;
+}
+
 static enum sn_step step(struct walk *walk)
 {
 	struct sn_registers *registers = &walk->cursor.registers;
 	struct sn_step_result unused = {0};
-	struct sn_cfi_row row;
+	struct sn_cfi_row own;
+	const struct sn_cfi_row *row;
 	uintptr_t inside;
 	const struct sn_module *module =
 	    find_image(walk, registers->value[SN_REG_PC] - walk->cursor.is_return, &inside);
-	if (!module || sn_row_find(module, inside, &row))
+	if (!module || find_row(walk, module, inside, &own, &row))
 		return step_from_leaf(walk) ? SN_STEP_CALLER : step_by_frame_pointer(walk);
 	registers->value[SN_REG_PC] = inside + walk->cursor.is_return;
-	return sn_step_by_row(&walk->cursor, &row, &unused);
+	return sn_step_by_row(&walk->cursor, row, &unused);
 }
 
 enum sn_recorded_end sn_recorded_unwind(const struct sn_recorded_stack *stack,

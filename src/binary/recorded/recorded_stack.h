@@ -6,12 +6,21 @@
  */
 #pragma once
 
-#include "unwind/machine.h"
-#include "unwind/module.h"
+#include "unwind/step_row.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Rows of call frame information that were found lately, by place: stacks of one program have most of their callers in common. All zeroes is empty. */
+struct sn_recorded_rows {
+	struct sn_recorded_row {
+		const struct sn_module *module; /* NULL: a free entry */
+		uintptr_t inside;
+		int found; /* what sn_row_find returned */
+		struct sn_cfi_row row;
+	} entries[4096];
+};
 
 struct sn_recorded_stack {
 	const struct sn_registers *registers; /* of the process */
@@ -22,6 +31,7 @@ struct sn_recorded_stack {
 	bool (*find)(void *context, uint64_t address, const struct sn_module **module,
 		     uintptr_t *inside);
 	void *context;
+	struct sn_recorded_rows *rows; /* while modules are what they are; NULL: none are kept */
 };
 
 struct sn_recorded_frame {

@@ -133,6 +133,14 @@ static __always_inline struct mount *mount_of(struct vfsmount *mnt)
 	return (void *)mnt - bpf_core_field_offset(struct mount, mnt);
 }
 
+/* Appends a name. Returns the bytes with it, or as before. */
+static __always_inline uint32_t put_name(char *text, uint32_t length, struct dentry *dentry)
+{
+	long put = bpf_probe_read_kernel_str(text + (length & (SN_PATH_BYTES - 1)), 256,
+					     BPF_CORE_READ(dentry, d_name.name));
+	return put > 0 ? length + (put & 0x1ff) : length;
+}
+
 /* Names from a file to the root of its process's tree of mounts. Returns their bytes. */
 static __always_inline uint32_t put_path(char *text, struct file *file)
 {
@@ -143,19 +151,21 @@ static __always_inline uint32_t put_path(char *text, struct file *file)
 		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
 		if (dentry == BPF_CORE_READ(mount, mnt.mnt_root) || dentry == parent) {
 			struct mount *above = BPF_CORE_READ(mount, mnt_parent);
-			if (above == mount)
+			if (above == mount) {
+				if (depth == 0) /* a file in no folder: memfd_create's */
+					length = put_name(text, 0, dentry);
 				break;
+			}
 			dentry = BPF_CORE_READ(mount, mnt_mountpoint);
 			mount = above;
 			continue;
 		}
 		if (length >= SN_PATH_BYTES - 256)
 			break;
-		long put = bpf_probe_read_kernel_str(text + length, 256,
-						     BPF_CORE_READ(dentry, d_name.name));
-		if (put <= 0)
+		uint32_t put = put_name(text, length, dentry);
+		if (put == length)
 			break;
-		length += put & 0x1ff;
+		length = put;
 		dentry = parent;
 	}
 	return length;

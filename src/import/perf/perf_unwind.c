@@ -64,6 +64,7 @@ enum sn_recorded_end sn_perf_unwind(struct sn_perf_space *space,
 	if (!sample->registers || !read_registers(sample, mask, &registers))
 		return SN_RECORDED_CUT;
 	return sn_recorded_unwind(&(struct sn_recorded_stack){&registers, sample->stack.data,
-							      sample->stack.size, find, &place},
+							      sample->stack.size, find, &place,
+							      NULL},
 				  frames, max, count);
 }

@@ -243,3 +243,21 @@ def test_processes_that_may_not_be_read(tmp_path):
     assert status["callers"]["unknown"] > 50, status
     found = call_paths(tmp_path, store, Path(process.args[0]))
     assert below(found, "spin") > 100 and below(found, "middle") == 0
+
+
+def test_a_program_that_is_in_no_folder(tmp_path):
+    """What is executed from memory (memfd_create) has the name that it was given there, as where samples are and as their callers."""
+    store, source, program = tmp_path / "store", tmp_path / "short.c", tmp_path / "short"
+    source.write_text(SHORT.replace("< 30)", "< 1000)"))
+    subprocess.run(["cc", "-O1", "-g", source, "-o", program], check=True)
+    file = os.memfd_create("of_memory")
+    os.write(file, program.read_bytes())
+    with daemon(store, "-F", 500, "--callers", 250):
+        subprocess.run([f"/proc/{os.getpid()}/fd/{file}"], check=True)
+        ask(store, "flush")
+    os.close(file)
+    found = call_paths(tmp_path, store)
+    of_memory = [(names, value) for names, value in found if "[memfd:of_memory, deleted]" in names]
+    assert sum(value["count"] for _, value in of_memory) > 200
+    assert not any("[, deleted]" in names for names, _ in found)
+    assert any(names.count("[memfd:of_memory, deleted]") > 1 for names, _ in of_memory), of_memory
