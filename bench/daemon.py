@@ -3,9 +3,9 @@
 """What `sonde daemon` costs and misses, beside an empty program and DCPI's table in its plain form (daemon_plain.bpf.c), as root:
 
 handler   nanoseconds of a sample in the kernel, in a hot loop and in a storm of gcc's processes
-hits      of the samples in that storm, those that found their entry; losses by cause
+hits      of the samples in that storm, those that found their entry, stretch by stretch from the daemon's start; losses by cause
 lost      processor time that programs lose, by gaps in a loop that reads the clock (gaps.c): nothing, the empty program, the daemon, in turns
-own       the daemon's processor time and memory, on a busy machine
+own       the daemon's processor time and memory, on a busy machine, without callers and with (20 a second of each processor)
 unknown   samples of unknown code while so many processes a second begin and end
 disk      bytes of the store an hour of a mixed load would take, from some minutes of it
 
@@ -102,10 +102,18 @@ def handler(folder: pathlib.Path, options) -> None:
 
 
 def hits(folder: pathlib.Path, options) -> None:
+    """By stretches: what is sampled for the first time finds no entry however large the table is."""
+    print(f"\n| storm of gcc at 5,000 Hz, seconds since the daemon's start | samples | in their entry |\n|---|---|---|")
     with load(folder, "storm"), daemon(folder, "-F", 5000, "--flush", 60) as store:
-        time.sleep(10 * options.seconds)
-        status = ask(store, "status")
-    print(f"\nA storm of gcc at 5,000 Hz for {10 * options.seconds} s: {status['samples']['taken']:,} samples, {100 * status['own']['table_hit_share']:.1f} % in their entry, lost {status['lost']}")
+        samples_before = hits_before = 0.0
+        for stretch in range(options.stretches):
+            time.sleep(10 * options.seconds)
+            status = ask(store, "status")
+            samples = status["samples"]["taken"] - sum(status["lost"].values())
+            found = samples * status["own"]["table_hit_share"]
+            print(f"| {10 * options.seconds * stretch} to {10 * options.seconds * (stretch + 1)} | {samples - samples_before:,.0f} | {100 * (found - hits_before) / (samples - samples_before):.1f} % |")
+            samples_before, hits_before = samples, found
+    print(f"\nLost: {status['lost']}; in all {100 * status['own']['table_hit_share']:.1f} % in their entry")
 
 
 def gaps(folder: pathlib.Path, seconds: int) -> float:
@@ -133,13 +141,14 @@ def lost(folder: pathlib.Path, options) -> None:
 
 
 def own(folder: pathlib.Path, options) -> None:
-    for kind in ("hot", "storm"):
-        with load(folder, kind), daemon(folder, "-F", 1000) as store:
+    print("\n| load, 1,000 Hz | callers a second | s | % of a processor | MiB | samples | with callers, cut, unknown | lost |\n|---|---|---|---|---|---|---|---|")
+    for kind, callers in (("hot", 0), ("storm", 0), ("hot", 20), ("storm", 20)):
+        with load(folder, kind), daemon(folder, "-F", 1000, "--callers", callers) as store:
             time.sleep(options.minutes * 60)
             status = ask(store, "flush")
-        of = status["own"]
-        print(f"\n{kind}, 1,000 Hz, {of['watched_ns'] / 1e9:.0f} s: the daemon took {100 * of['cpu_ns'] / of['watched_ns']:.3f} % of a processor, {of['resident_bytes'] / 2**20:.1f} MiB; "
-              f"{status['samples']['taken']:,} samples, lost {sum(status['lost'].values())}")
+        of, paths = status["own"], status.get("callers", {"samples": 0, "cut": 0, "unknown": 0})
+        print(f"| {kind} | {callers} | {of['watched_ns'] / 1e9:.0f} | {100 * of['cpu_ns'] / of['watched_ns']:.3f} | {of['resident_bytes'] / 2**20:.1f} | {status['samples']['taken']:,} | "
+              f"{paths['samples']:,}, {paths['cut']:,}, {paths['unknown']:,} | {sum(status['lost'].values())} |")
 
 
 def unknown(folder: pathlib.Path, options) -> None:
@@ -175,6 +184,7 @@ def main() -> None:
     parser.add_argument("--only", choices=parts)
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--stretches", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--minutes", type=int, default=2)
     options = parser.parse_args()

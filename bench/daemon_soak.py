@@ -5,7 +5,7 @@
 After each kill the store must be readable, and hold all samples that the daemon had said were stored; at the end it must not have lost a flush, and neither the daemon's memory nor
 its descriptors may have grown. Prints a line for each life, and a verdict; exit status 1 if something was wrong. As root.
 
-Usage: daemon_soak.py [--minutes N] [--seed N] [--rate HZ]
+Usage: daemon_soak.py [--minutes N] [--seed N] [--rate HZ] [--callers HZ]
 """
 import argparse
 import contextlib
@@ -36,9 +36,9 @@ def samples_of(store: pathlib.Path) -> int:
     return json.loads(done.stdout)["samples"]
 
 
-def life(store: pathlib.Path, seconds: float, rate: int) -> dict:
+def life(store: pathlib.Path, seconds: float, rate: int, callers: int) -> dict:
     """Starts a daemon, kills it after that time, and tells what it had said before."""
-    subprocess.run([bench.SONDE, "daemon", "start", "-q", "--store", store, "-F", str(rate), "--flush", "10", "--epoch", "2", "--cost", "100"], check=True)
+    subprocess.run([bench.SONDE, "daemon", "start", "-q", "--store", store, "-F", str(rate), "--callers", str(callers), "--flush", "10", "--epoch", "2", "--cost", "100"], check=True)
     end, status, pid = time.monotonic() + seconds, {}, 0
     while time.monotonic() < end:
         time.sleep(min(5, max(0.01, end - time.monotonic())))
@@ -56,6 +56,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=120)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rate", type=int, default=1000)
+    parser.add_argument("--callers", type=int, default=20)
     options = parser.parse_args()
     random.seed(options.seed)
     stored, wrong, peaks = 0, 0, []
@@ -68,7 +69,7 @@ def main() -> None:
             stack.callback(os.killpg, process.pid, signal.SIGKILL)
         end = time.monotonic() + options.minutes * 60
         while time.monotonic() < end:
-            status = life(folder / "store", random.uniform(3, 90), options.rate)
+            status = life(folder / "store", random.uniform(3, 90), options.rate, options.callers)
             before, stored = stored, samples_of(folder / "store")
             own, samples = status["own"], status["samples"]
             # what it had said was stored is there; a flush may have come between its last answer and its end
