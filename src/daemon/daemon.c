@@ -29,11 +29,18 @@ struct moment {
 	struct sn_kernel_sums sums;
 };
 
+/* Threads that were found waiting: a metric of its own, as a sample of it stands for something else. */
+struct waits {
+	struct sn_paths taken; /* to be flushed */
+	uint64_t stored, not_written, told_lost;
+};
+
 struct daemon {
 	const struct sn_daemon_options *options;
 	struct sn_kernel *kernel;
 	struct sn_ledger ledger;
-	struct sn_stacks *stacks; /* NULL: no callers are wanted */
+	struct sn_stacks *stacks; /* NULL: no callers are wanted, and no waits */
+	struct waits waits;
 	struct sn_kernel_images images;
 	struct sn_epoch_writer *writer;
 	int timer, signals, socket;
@@ -121,7 +128,7 @@ static void collect(struct daemon *daemon)
 {
 	struct sn_paths paths = {{0}};
 	if (daemon->stacks) /* before the kernel tells of their pairs */
-		sn_stacks_take(daemon->stacks, true, &paths);
+		sn_stacks_take(daemon->stacks, &paths, &daemon->waits.taken);
 	int begun, taken = take(daemon, true, &begun);
 	uint64_t samples = daemon->ledger.samples + paths.samples;
 	const struct sn_flush_source source = {&daemon->ledger, &paths, &daemon->images,
@@ -201,6 +208,57 @@ static void adapt(struct daemon *daemon)
 	sn_kernel_set_rate(daemon->kernel, rate);
 }
 
+/* ---- waits ---- */
+
+static void give_up_waits(struct daemon *daemon)
+{
+	daemon->waits.not_written += daemon->waits.taken.samples;
+	sn_paths_release(&daemon->waits.taken);
+}
+
+static void describe_waits(struct sn_epoch_flush *flush, struct sn_epoch_loss *loss,
+			   struct daemon *daemon, const struct moment *end)
+{
+	const struct moment *begin = &daemon->flushed;
+	uint64_t lost = look_at_stacks(daemon).waits_lost + daemon->waits.not_written;
+	*loss = (struct sn_epoch_loss){"waits-not-told", lost - daemon->waits.told_lost};
+	*flush = (struct sn_epoch_flush){
+	    .begin_ns = begin->time.real_ns,
+	    .end_ns = end->time.real_ns,
+	    .begin_boot_ns = begin->time.boot_ns,
+	    .end_boot_ns = end->time.boot_ns,
+	    .event = SN_EPOCH_WAITING,
+	    .period = 1000000000 / daemon->options->wait_rate,
+	    .is_time = true,
+	    .samples = daemon->waits.taken.samples + loss->count,
+	    .losses = loss,
+	    .loss_count = loss->count > 0,
+	};
+	memcpy(flush->boot_id, end->time.boot_id, sizeof(flush->boot_id));
+}
+
+/* A part of its own behind that of the samples, which covers the same time. */
+static int flush_waits(struct daemon *daemon, const struct moment *end)
+{
+	struct sn_epoch_flush flush;
+	struct sn_epoch_loss loss;
+	const struct sn_flush_source source = {&daemon->ledger, &daemon->waits.taken,
+					       &daemon->images, daemon->options->by_process};
+	describe_waits(&flush, &loss, daemon, end);
+	int result = sn_flush_add(&source, daemon->writer);
+	if (!result)
+		result = sn_epoch_writer_commit(daemon->writer, &flush, &daemon->failure);
+	if (result) {
+		sn_epoch_writer_discard(daemon->writer);
+		give_up_waits(daemon);
+		return result;
+	}
+	daemon->waits.told_lost += loss.count;
+	daemon->waits.stored += daemon->waits.taken.samples;
+	sn_paths_release(&daemon->waits.taken);
+	return 0;
+}
+
 static int flush(struct daemon *daemon)
 {
 	struct sn_epoch_flush made;
@@ -214,15 +272,19 @@ static int flush(struct daemon *daemon)
 	if (result) { /* what there is waits for the next flush, but not without end */
 		if (sn_epoch_writer_pending_bytes(daemon->writer) > PENDING_MOST)
 			give_up_pending(daemon);
+		give_up_waits(daemon);
 		return result;
 	}
+	if (daemon->options->wait_rate)
+		result = flush_waits(daemon, &end);
 	daemon->stored += daemon->pending;
 	daemon->pending = 0;
 	daemon->told_not_written = daemon->not_written;
 	daemon->flushed = end;
 	daemon->flushes++;
-	return sn_epoch_writer_tend(daemon->writer, &daemon->options->policy, NULL,
-				    &daemon->failure);
+	return result ? result
+		      : sn_epoch_writer_tend(daemon->writer, &daemon->options->policy, NULL,
+					     &daemon->failure);
 }
 
 /* One second of each interval is timed. */
@@ -297,6 +359,14 @@ static void put_stacks(struct sn_buffer *answer, struct daemon *daemon, const st
 	put_number(answer, "callers.samples", end->sums.stacks - state.without_callers);
 	put_number(answer, "callers.cut", state.cut);
 	put_number(answer, "callers.unknown", state.without_callers);
+	if (!daemon->options->wait_rate)
+		return;
+	uint64_t lost = state.waits_lost + daemon->waits.not_written;
+	put_number(answer, "waits.rate", daemon->options->wait_rate);
+	put_number(answer, "waits.found", state.waits);
+	put_number(answer, "waits.stored", daemon->waits.stored);
+	put_number(answer, "waits.waiting", state.waits - daemon->waits.stored - lost);
+	put_number(answer, "waits.lost", lost);
 }
 
 static void put_status(struct sn_buffer *answer, struct daemon *daemon)
@@ -357,6 +427,7 @@ static int start(struct daemon *daemon, struct sn_error *error)
 	const struct sn_daemon_options *options = daemon->options;
 	const struct sn_kernel_options sampled = {.rate = options->rate,
 						  .stack_rate = options->stack_rate,
+						  .sees_waits = options->wait_rate > 0,
 						  .by_process = options->by_process};
 	int result = sn_ledger_init(&daemon->ledger);
 	if (result)
@@ -366,8 +437,9 @@ static int start(struct daemon *daemon, struct sn_error *error)
 		result = open_waits(daemon, error);
 	if (!result)
 		result = sn_kernel_open(&sampled, &daemon->kernel, error);
-	if (!result && options->stack_rate)
-		result = sn_stacks_start(daemon->kernel, &daemon->stacks, error);
+	if (!result && (options->stack_rate || options->wait_rate))
+		result =
+		    sn_stacks_start(daemon->kernel, options->wait_rate, &daemon->stacks, error);
 	if (!result)
 		daemon->start = daemon->flushed = daemon->adapted = now(daemon);
 	return result;
@@ -406,6 +478,7 @@ static void end(struct daemon *daemon)
 	sn_epoch_writer_close(daemon->writer);
 	sn_kernel_images_release(&daemon->images);
 	sn_ledger_release(&daemon->ledger);
+	sn_paths_release(&daemon->waits.taken);
 }
 
 int sn_daemon_run(const struct sn_daemon_options *options,

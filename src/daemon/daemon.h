@@ -15,6 +15,7 @@ struct sn_daemon_options {
 	const char *store;
 	unsigned rate;		/* samples a second of each processor, at most */
 	unsigned stack_rate;	/* of these with their callers; 0: none */
+	unsigned wait_rate;	/* how often a second threads that wait are looked for; 0: never */
 	unsigned flush_seconds; /* between flushes: what is lost if the process is killed */
 	double
 	    cost_most; /* part of the machine's time that it may take: above, it samples less often */

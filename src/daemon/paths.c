@@ -39,8 +39,15 @@ static int copy_images(struct sn_paths *paths, const struct sn_callers *callers)
 	return 0;
 }
 
-int sn_paths_add(struct sn_paths *paths, const struct sn_stack_sample *sample,
-		 const struct sn_callers *callers, const struct sn_callers_path *path)
+void sn_paths_again(struct sn_paths *paths, uint32_t number, uint64_t count)
+{
+	paths->counts[number] += count;
+	paths->samples += count;
+}
+
+uint32_t sn_paths_add(struct sn_paths *paths, const struct sn_stack_sample *sample,
+		      const struct sn_callers *callers, const struct sn_callers_path *path,
+		      uint64_t count)
 {
 	struct key key = {
 	    .place = {sample->turn, sample->number, sample->address,
@@ -48,15 +55,13 @@ int sn_paths_add(struct sn_paths *paths, const struct sn_stack_sample *sample,
 	size_t callers_bytes = path->count * sizeof(*path->callers);
 	memcpy(key.callers, path->callers, callers_bytes);
 	if (copy_images(paths, callers))
-		return SN_ERR_MEMORY;
+		return SN_INTERN_NONE;
 	uint32_t number =
 	    sn_intern_item(&paths->keys, &key, offsetof(struct key, callers) + callers_bytes,
 			   &paths->counts, &paths->capacity, 0);
-	if (number == SN_INTERN_NONE)
-		return SN_ERR_MEMORY;
-	paths->counts[number]++;
-	paths->samples++;
-	return 0;
+	if (number != SN_INTERN_NONE)
+		sn_paths_again(paths, number, count);
+	return number;
 }
 
 const struct sn_caller *sn_paths_at(const struct sn_paths *paths, uint32_t number,

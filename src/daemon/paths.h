@@ -20,9 +20,12 @@ struct sn_paths {
 
 /* All zeroes is empty. */
 void sn_paths_release(struct sn_paths *paths);
-/* All paths of one struct sn_paths are found by one `callers`, which forgot nothing meanwhile. 0 or SN_ERR_MEMORY: then the sample is not in. */
-int sn_paths_add(struct sn_paths *paths, const struct sn_stack_sample *sample,
-		 const struct sn_callers *callers, const struct sn_callers_path *path);
+/* All paths of one struct sn_paths are found by one `callers`, which forgot nothing meanwhile. `count`: how often it was so. The number of the path; SN_INTERN_NONE without memory: then it is not in. */
+uint32_t sn_paths_add(struct sn_paths *paths, const struct sn_stack_sample *sample,
+		      const struct sn_callers *callers, const struct sn_callers_path *path,
+		      uint64_t count);
+/* So many more of that path. */
+void sn_paths_again(struct sn_paths *paths, uint32_t number, uint64_t count);
 
 /* Where a path was sampled: the turn, the pair and the address in its image, as of a count (counts.h). */
 struct sn_path_place {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that finds callers: it takes the samples that the kernel sends with a copy of their stack, as soon as they come, and sums call paths.
+ * The thread that finds callers: it takes the samples that the kernel sends with a copy of their stack, as soon as they come, looks for threads that wait, and sums call paths of both.
  *
  * It is one apart because it asks processes and reads their files, which may not answer: a file system that is a program, or one of a machine that has gone. What is counted and
  * flushed does not wait for it.
@@ -12,18 +12,21 @@
 
 struct sn_stacks;
 
-/* `kernel` sends some, and lives as long. 0 or a negative enum sn_err; *stacks is set only on success. */
-int sn_stacks_start(struct sn_kernel *kernel, struct sn_stacks **stacks, struct sn_error *error);
+/* `kernel` sends some, and lives as long. `wait_rate`: how often a second threads that wait are looked for, 0: never. 0 or a negative enum sn_err; *stacks is set only on success. */
+int sn_stacks_start(struct sn_kernel *kernel, unsigned wait_rate, struct sn_stacks **stacks,
+		    struct sn_error *error);
 /* Ends the thread; if it hangs, it is left to the end of the process. NULL is allowed. */
 void sn_stacks_end(struct sn_stacks *stacks);
 
-/* Hands out all that there is since the last time; the caller's to release. `wait`: the thread first takes what the kernel has sent, unless that takes too long. */
-void sn_stacks_take(struct sn_stacks *stacks, bool wait, struct sn_paths *paths);
+/* Hands out all that there is since the last time, of what ran and of what waited; the caller's to release. The thread first takes what the kernel has sent, unless that takes too long. */
+void sn_stacks_take(struct sn_stacks *stacks, struct sn_paths *ran, struct sn_paths *waited);
 
 struct sn_stacks_state {
 	bool is_full;		  /* they should be taken now */
 	uint64_t without_callers; /* samples so far whose callers could not be found, */
 	uint64_t cut;		  /* or not the outermost ones, */
 	uint64_t lost;		  /* for which there was no memory */
+	uint64_t waits;		  /* how often a thread was found waiting, */
+	uint64_t waits_lost;	  /* and that could not be kept */
 };
 void sn_stacks_look(struct sn_stacks *stacks, struct sn_stacks_state *state);

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RATE = 200, RATE_MOST = 10000, FLUSH_SECONDS = 60, DAY_SECONDS = 86400 };
+enum { RATE = 200, RATE_MOST = 10000, WAITS_MOST = 100, FLUSH_SECONDS = 60, DAY_SECONDS = 86400 };
 enum action { START, STOP, STATUS, FLUSH, EPOCH, ACTIONS };
 static const char *const actions[] = {"start", "stop", "status", "flush", "epoch", NULL};
 
@@ -34,6 +34,7 @@ static bool read_options(struct request *request)
 	    {"store", .text = &daemon->store, .is_path = true},
 	    {"rate", 'F', SN_OPTION_WHOLE(daemon->rate, 1, RATE_MOST)},
 	    {"callers", SN_OPTION_WHOLE(daemon->stack_rate, 0, RATE_MOST)},
+	    {"off-cpu", SN_OPTION_WHOLE(daemon->wait_rate, 0, WAITS_MOST)},
 	    {"flush", SN_OPTION_WHOLE(daemon->flush_seconds, 1, 3600)},
 	    {"epoch", .number = &request->epoch_minutes, .least = 1.0 / 60, .most = 1440},
 	    {"keep", .number = &request->keep_days, .least = 0, .most = 36500},

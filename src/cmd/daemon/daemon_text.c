@@ -101,19 +101,31 @@ static void put_lost(const char *answer, FILE *out)
 static void put_callers(const char *answer, FILE *out)
 {
 	struct line line;
-	double whole = number(answer, "callers", "samples"), cut = number(answer, "callers", "cut"),
+	double found = number(answer, "callers", "samples"), cut = number(answer, "callers", "cut"),
 	       unknown = number(answer, "callers", "unknown");
-	if (!find(answer, "callers", "samples", &line))
+	if (!find(answer, "callers", "samples", &line) || found + unknown == 0)
 		return;
-	fprintf(out, "  callers   %s samples with their callers\n", sn_number_counted(whole).text);
+	fprintf(out, "  callers   %s samples with their callers\n", sn_number_counted(found).text);
 	if (cut > 0)
 		fprintf(out, "              %s of them without the outermost\n",
 			sn_number_counted(cut).text);
 	if (unknown > 0)
 		fprintf(out,
-			"            %s should have had them: their process had ended, or may not "
-			"be read\n",
+			"            %s without, as their process had ended or may not be read\n",
 			sn_number_counted(unknown).text);
+}
+
+static void put_waits(const char *answer, FILE *out)
+{
+	struct line line;
+	double rate = number(answer, "waits", "rate"), found = number(answer, "waits", "found"),
+	       lost = number(answer, "waits", "lost");
+	if (!find(answer, "waits", "rate", &line))
+		return;
+	fprintf(out, "  off-cpu   threads waited for %s in all, looked at %.0f times a second\n",
+		sn_number_time(found / rate * 1e9).text, rate);
+	if (lost > 0)
+		fprintf(out, "              %s lost\n", sn_number_time(lost / rate * 1e9).text);
 }
 
 static void put_text(const char *answer, const char *store, FILE *out)
@@ -140,6 +152,7 @@ static void put_text(const char *answer, const char *store, FILE *out)
 		sn_number_part(lost, taken).text);
 	put_lost(answer, out);
 	put_callers(answer, out);
+	put_waits(answer, out);
 	fprintf(
 	    out,
 	    "  cost      %.3g%% of the machine: %s in the daemon, %.0f ns a sample in the kernel\n",

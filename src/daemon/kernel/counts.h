@@ -94,10 +94,22 @@ struct sn_stack_sample {
 	uint32_t mapping_sequence; /* changes with its mappings; 0: not known */
 	uint32_t turn;
 	uint32_t kernel_count, stack_bytes;
+	uint32_t is_waiting; /* a thread that waits, which is sent without its stack */
+	uint32_t unused;
 	/* Of the process; all 0 of a thread of the kernel. */
 	uint64_t registers[SN_USER_REGISTERS];
 	uint64_t kernel[SN_KERNEL_FRAMES]; /* where it was, then return addresses */
 	unsigned char stack[SN_STACK_BYTES];
+};
+
+/* A thread that was sent as waiting, and is in the same wait still. */
+struct sn_still_waiting {
+	uint32_t tid;
+};
+
+/* Which wait of a thread: how often it had been taken off a processor, and the round, whose begin all are told anew at. */
+struct sn_wait {
+	uint64_t switches, round;
 };
 
 /* Part of the running process's address space that a processor remembers. */
@@ -144,4 +156,7 @@ struct sn_counts_control {
 	uint32_t pairs_of_turn; /* at most SN_PAIRS_OF_TURN */
 	uint32_t stack_every;	/* each so manieth sample has its callers; 0: none */
 	uint32_t unused;
+	uint64_t wait_round, wait_weight;
+	uint64_t
+	    waits_lost; /* written by the program: threads that waited and could not be told of */
 };

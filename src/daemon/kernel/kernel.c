@@ -30,10 +30,9 @@ enum {
 struct sn_kernel {
 	struct bpf_object *object;
 	struct ring_buffer *announcements, *stacks;
-	const struct sn_kernel_taker *taker; /* while pairs are told */
-	/* While stacks are taken. */
-	int (*take_stack)(void *context, const struct sn_stack_sample *sample);
-	void *stack_context;
+	const struct sn_kernel_taker *taker;		 /* while pairs are told */
+	const struct sn_kernel_stack_taker *stack_taker; /* while stacks are taken */
+	struct bpf_link *waits; /* the program that sees them; NULL: there is none */
 	int program, pairs;
 	char *counts; /* of each processor, count_bytes apart */
 	size_t count_bytes, mapped_bytes;
@@ -43,6 +42,7 @@ struct sn_kernel {
 	bool is_cycles;
 	uint64_t period, random;
 	unsigned stack_rate;
+	bool sees_waits, sends;			  /* the latter: samples or waits with callers */
 	struct sn_pair (*told)[SN_PAIRS_OF_TURN]; /* of each turn's half, by number */
 	bool may_turn; /* all counts of the turn before have been taken */
 	int timing;    /* a descriptor while programs are timed, or -1 */
@@ -114,9 +114,12 @@ static int on_announced(void *context, void *data, size_t bytes)
 static int on_stack(void *context, void *data, size_t bytes)
 {
 	struct sn_kernel *kernel = context;
-	return bytes < sizeof(struct sn_stack_sample)
-		   ? 0
-		   : kernel->take_stack(kernel->stack_context, data);
+	const struct sn_kernel_stack_taker *taker = kernel->stack_taker;
+	const struct sn_still_waiting *still = data;
+	if (bytes == sizeof(*still))
+		return taker->still(taker->context, still->tid);
+	return bytes < offsetof(struct sn_stack_sample, stack) ? 0
+							       : taker->stack(taker->context, data);
 }
 
 /* Room for some stacks of each processor, a power of two. */
@@ -133,14 +136,26 @@ static int read_rings(struct sn_kernel *kernel, struct sn_error *error)
 	kernel->announcements =
 	    ring_buffer__new(bpf_object__find_map_fd_by_name(kernel->object, "announced"),
 			     on_announced, kernel, NULL);
-	if (kernel->stack_rate)
+	if (kernel->sends)
 		kernel->stacks =
 		    ring_buffer__new(bpf_object__find_map_fd_by_name(kernel->object, "stacks"),
 				     on_stack, kernel, NULL);
-	if (!kernel->announcements || (kernel->stack_rate && !kernel->stacks))
+	if (!kernel->announcements || (kernel->sends && !kernel->stacks))
 		return sn_fail(error, SN_ERR_IO, "reading what the BPF program tells: %s",
 			       strerror(errno));
 	return 0;
+}
+
+static int attach_waits(struct sn_kernel *kernel, struct sn_error *error)
+{
+	kernel->waits = bpf_program__attach_iter(
+	    bpf_object__find_program_by_name(kernel->object, "see_thread"), NULL);
+	return kernel->waits
+		   ? 0
+		   : sn_fail(error, SN_ERR_UNSUPPORTED,
+			     "looking for threads that wait: %s: it needs an iterator of BPF over "
+			     "threads",
+			     strerror(errno));
 }
 
 static int load(struct sn_kernel *kernel, struct sn_error *error)
@@ -151,9 +166,11 @@ static int load(struct sn_kernel *kernel, struct sn_error *error)
 		return sn_fail(error, SN_ERR_IO, "opening the BPF program: %s", strerror(errno));
 	bpf_map__set_max_entries(bpf_object__find_map_by_name(kernel->object, "counts"),
 				 kernel->processors);
-	if (kernel->stack_rate)
+	if (kernel->sends)
 		bpf_map__set_max_entries(bpf_object__find_map_by_name(kernel->object, "stacks"),
 					 stack_room(kernel));
+	bpf_program__set_autoload(bpf_object__find_program_by_name(kernel->object, "see_thread"),
+				  kernel->sees_waits);
 	int code = bpf_object__load(kernel->object);
 	if (code != 0)
 		return explain_load(error, code);
@@ -161,6 +178,8 @@ static int load(struct sn_kernel *kernel, struct sn_error *error)
 	    bpf_program__fd(bpf_object__find_program_by_name(kernel->object, "sample"));
 	kernel->pairs = bpf_object__find_map_fd_by_name(kernel->object, "pairs");
 	int result = read_rings(kernel, error);
+	if (!result && kernel->sees_waits)
+		result = attach_waits(kernel, error);
 	return result ? result : map_maps(kernel, error);
 }
 
@@ -360,14 +379,33 @@ int sn_kernel_stacks_fd(const struct sn_kernel *kernel)
 	return kernel->stacks ? ring_buffer__epoll_fd(kernel->stacks) : -1;
 }
 
-int sn_kernel_take_stacks(struct sn_kernel *kernel,
-			  int (*take)(void *context, const struct sn_stack_sample *sample),
-			  void *context)
+int sn_kernel_take_stacks(struct sn_kernel *kernel, const struct sn_kernel_stack_taker *taker)
 {
-	kernel->take_stack = take;
-	kernel->stack_context = context;
+	kernel->stack_taker = taker;
 	int taken = kernel->stacks ? ring_buffer__consume(kernel->stacks) : 0;
 	return taken < 0 ? taken : 0;
+}
+
+/* The program runs for each thread while its file, which stays empty, is read. */
+int sn_kernel_look_for_waits(struct sn_kernel *kernel, bool anew, uint64_t weight)
+{
+	char nothing[8];
+	ssize_t got;
+	kernel->control->wait_round += anew;
+	kernel->control->wait_weight = weight;
+	int file = bpf_iter_create(bpf_link__fd(kernel->waits));
+	if (file < 0)
+		return SN_ERR_IO;
+	do
+		got = read(file, nothing, sizeof(nothing));
+	while (got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN)));
+	close(file);
+	return got < 0 ? SN_ERR_IO : 0;
+}
+
+uint64_t sn_kernel_waits_lost(const struct sn_kernel *kernel)
+{
+	return __atomic_load_n(&kernel->control->waits_lost, __ATOMIC_RELAXED);
 }
 
 void sn_kernel_sum(const struct sn_kernel *kernel, struct sn_kernel_sums *sums)
@@ -427,6 +465,8 @@ static int start(struct sn_kernel *kernel, const struct sn_kernel_options *optio
 	kernel->processors = (unsigned)processors;
 	kernel->timing = -1;
 	kernel->stack_rate = options->stack_rate;
+	kernel->sees_waits = options->sees_waits;
+	kernel->sends = options->stack_rate || options->sees_waits;
 	kernel->event = malloc(kernel->processors * sizeof(*kernel->event));
 	kernel->told = calloc(2, sizeof(*kernel->told));
 	if (!kernel->event || !kernel->told)
@@ -471,6 +511,7 @@ void sn_kernel_close(struct sn_kernel *kernel)
 		munmap(kernel->control, sizeof(*kernel->control));
 	ring_buffer__free(kernel->announcements);
 	ring_buffer__free(kernel->stacks);
+	bpf_link__destroy(kernel->waits);
 	bpf_object__close(kernel->object);
 	free(kernel->event);
 	free(kernel->told);

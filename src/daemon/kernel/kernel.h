@@ -18,6 +18,7 @@ struct sn_kernel_options {
 	unsigned rate;		/* samples a second of each processor */
 	bool by_process;	/* processes of one program are told apart */
 	unsigned stack_rate;	/* of these with their callers; 0: none */
+	bool sees_waits;	/* threads that wait can be looked for */
 	uint32_t pairs_of_turn; /* at most SN_PAIRS_OF_TURN, which 0 is; for tests */
 };
 
@@ -52,10 +53,20 @@ int sn_kernel_take(struct sn_kernel *kernel, bool whole, const struct sn_kernel_
 		   int *begun);
 /* Readable when a sample with its callers waits: they are found while the process is there. -1: there are none. */
 int sn_kernel_stacks_fd(const struct sn_kernel *kernel);
-/* Takes those that wait, each valid during the call. The pair of one is told as those of counts are. MT: one thread, which may be another one than that which does the rest. 0, or what `take` returned other than 0. */
-int sn_kernel_take_stacks(struct sn_kernel *kernel,
-			  int (*take)(void *context, const struct sn_stack_sample *sample),
-			  void *context);
+
+struct sn_kernel_stack_taker {
+	void *context;
+	/* A sample with its callers; or a thread that was found waiting (is_waiting), whose `stack` is not there. The pair of either is told as those of counts are. Valid during the call. Both return 0, or what ends it. */
+	int (*stack)(void *context, const struct sn_stack_sample *sample);
+	/* A thread that was told of before and has waited ever since. */
+	int (*still)(void *context, uint32_t tid);
+};
+/* Takes what waits to be taken. MT: one thread, which may be another one than that which does the rest; so for the function below. 0, or what `taker` returned other than 0. */
+int sn_kernel_take_stacks(struct sn_kernel *kernel, const struct sn_kernel_stack_taker *taker);
+/* Looks which threads wait, with sees_waits: each is told of then. `anew`: also those that were told of before are told with their callers. `weight`: how often a thread that cannot be told of counts. 0 or a negative enum sn_err. */
+int sn_kernel_look_for_waits(struct sn_kernel *kernel, bool anew, uint64_t weight);
+/* How often a thread waited and could not be told of. */
+uint64_t sn_kernel_waits_lost(const struct sn_kernel *kernel);
 
 /* What became of all samples since it was opened. */
 struct sn_kernel_sums {

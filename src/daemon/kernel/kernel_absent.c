@@ -75,10 +75,20 @@ int sn_kernel_stacks_fd(const struct sn_kernel *kernel)
 	return -1;
 }
 
-int sn_kernel_take_stacks(struct sn_kernel *kernel,
-			  int (*take)(void *context, const struct sn_stack_sample *sample),
-			  void *context)
+int sn_kernel_take_stacks(struct sn_kernel *kernel, const struct sn_kernel_stack_taker *taker)
 {
-	(void)kernel, (void)take, (void)context;
+	(void)kernel, (void)taker;
+	return 0;
+}
+
+int sn_kernel_look_for_waits(struct sn_kernel *kernel, bool anew, uint64_t weight)
+{
+	(void)kernel, (void)anew, (void)weight;
+	return 0;
+}
+
+uint64_t sn_kernel_waits_lost(const struct sn_kernel *kernel)
+{
+	(void)kernel;
 	return 0;
 }

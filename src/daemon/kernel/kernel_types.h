@@ -118,10 +118,16 @@ struct task_struct {
 	struct mm_struct *mm;
 	int pid, tgid;
 	uint32_t flags;
+	uint32_t __state;
+	unsigned long nvcsw, nivcsw; /* how often it was taken off a processor */
 	struct task_struct *group_leader;
 	uint64_t start_boottime;
 	const struct cred *cred;
 	struct css_set *cgroups;
+};
+
+struct bpf_iter__task {
+	struct task_struct *task;
 };
 
 #pragma clang attribute pop

@@ -48,7 +48,20 @@ struct {
 	__uint(max_entries, 1 << 12);
 } stacks SEC(".maps");
 
-enum { IS_KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */, PAGE_BYTES = 4096 };
+/* Threads that wait, and in which wait of theirs they were seen. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1 << 16);
+	__type(key, uint32_t);
+	__type(value, struct sn_wait);
+} waits SEC(".maps");
+
+enum {
+	IS_KERNEL_THREAD = 0x00200000, /* PF_KTHREAD */
+	IS_IO_WORKER = 0x00000010,     /* PF_IO_WORKER: has no user code */
+	WAITS = 3,		       /* TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE */
+	PAGE_BYTES = 4096
+};
 
 struct where {
 	uint64_t start, end, offset;
@@ -185,12 +198,13 @@ static __always_inline uint64_t mtime_of(struct inode *inode)
 	       BPF_CORE_READ(oldest, i_mtime.tv_nsec);
 }
 
-static __noinline long announce(void *ctx, struct task_struct *task, const struct sn_pair *pair,
-				struct where *where, uint32_t number)
+/* What does not depend on the image. NULL: there is no room. */
+static __always_inline struct sn_announced *
+begin_announcing(struct task_struct *task, const struct sn_pair *pair, uint32_t number)
 {
 	struct sn_announced *told = bpf_ringbuf_reserve(&announced, sizeof(*told), 0);
 	if (!told)
-		return -1;
+		return 0;
 	told->pair = *pair;
 	told->number = number;
 	told->pid = task->tgid;
@@ -199,6 +213,19 @@ static __noinline long announce(void *ctx, struct task_struct *task, const struc
 	told->image_is_deleted = 0;
 	told->build_id_bytes = 0;
 	told->image_bytes = told->image_mtime_ns = 0;
+	struct mm_struct *mm = task->mm;
+	struct file *program = mm ? mm->exe_file : 0;
+	if (program)
+		told->program_path_bytes = put_path(told->program_path, program);
+	return told;
+}
+
+static __noinline long announce(void *ctx, struct task_struct *task, const struct sn_pair *pair,
+				struct where *where, uint32_t number)
+{
+	struct sn_announced *told = begin_announcing(task, pair, number);
+	if (!told)
+		return -1;
 	struct file *image = where->file;
 	if (image) {
 		struct bpf_stack_build_id id = {};
@@ -214,15 +241,22 @@ static __noinline long announce(void *ctx, struct task_struct *task, const struc
 			told->build_id_bytes = 20;
 		}
 	}
-	struct mm_struct *mm = task->mm;
-	struct file *program = mm ? mm->exe_file : 0;
-	if (program)
-		told->program_path_bytes = put_path(told->program_path, program);
 	bpf_ringbuf_submit(told, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
-/* The number of a pair, a new one at its first sample; 0: there is none. */
+/* Of the kernel, which is in no file. */
+static __noinline long announce_kernel(struct task_struct *task, const struct sn_pair *pair,
+				       uint32_t number)
+{
+	struct sn_announced *told = begin_announcing(task, pair, number);
+	if (!told)
+		return -1;
+	bpf_ringbuf_submit(told, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* The number of a pair, a new one at its first sample; 0: there is none. Without `where` it is in the kernel. */
 static __always_inline uint32_t number_of(void *ctx, struct task_struct *task,
 					  struct sn_counts_control *how, const struct sn_pair *pair,
 					  struct where *where)
@@ -239,36 +273,42 @@ static __always_inline uint32_t number_of(void *ctx, struct task_struct *task,
 		known = bpf_map_lookup_elem(&pairs, pair);
 		return known ? *known : 0;
 	}
-	if (announce(ctx, task, pair, where, number) != 0) {
+	if ((where ? announce(ctx, task, pair, where, number)
+		   : announce_kernel(task, pair, number)) != 0) {
 		bpf_map_delete_elem(&pairs, pair);
 		return 0;
 	}
 	return number;
 }
 
+static __always_inline void find_whose(struct sn_pair *whose, struct task_struct *task,
+				       struct mm_struct *mm, const struct sn_counts_control *how,
+				       uint16_t turn)
+{
+	whose->turn = turn;
+	whose->cgroup = task->cgroups->dfl_cgrp->kn->id;
+	whose->uid = task->cred->uid.val;
+	whose->pid = how->by_process ? task->tgid : 0;
+	whose->program_inode =
+	    task->flags & IS_KERNEL_THREAD ? SN_NO_PROGRAM_KERNEL : SN_NO_PROGRAM_ENDING;
+	whose->program_device = whose->program_generation = 0;
+	if (mm && mm->exe_file) {
+		struct inode *inode = mm->exe_file->f_inode;
+		whose->program_inode = inode->i_ino;
+		whose->program_generation = inode->i_generation;
+		whose->program_device = inode->i_sb->s_dev;
+	}
+}
+
 /* Whose time it is, found out once for each process that a processor begins to sample: it lies in many places of the kernel. */
 static __always_inline void describe_process(struct sn_pair *pair,
 					     struct sn_cached_process *process,
 					     struct task_struct *task, struct mm_struct *mm,
-					     struct sn_counts_control *how)
+					     const struct sn_counts_control *how)
 {
-	struct sn_pair *whose = &process->whose;
-	if (whose->turn != (uint16_t)process->turn) {
-		whose->turn = process->turn;
-		whose->cgroup = task->cgroups->dfl_cgrp->kn->id;
-		whose->uid = task->cred->uid.val;
-		whose->pid = how->by_process ? task->tgid : 0;
-		whose->program_inode =
-		    task->flags & IS_KERNEL_THREAD ? SN_NO_PROGRAM_KERNEL : SN_NO_PROGRAM_ENDING;
-		whose->program_device = whose->program_generation = 0;
-		if (mm && mm->exe_file) {
-			struct inode *inode = mm->exe_file->f_inode;
-			whose->program_inode = inode->i_ino;
-			whose->program_generation = inode->i_generation;
-			whose->program_device = inode->i_sb->s_dev;
-		}
-	}
-	*pair = *whose;
+	if (process->whose.turn != (uint16_t)process->turn)
+		find_whose(&process->whose, task, mm, how, process->turn);
+	*pair = process->whose;
 }
 
 static __always_inline void describe_image(struct sn_pair *pair, struct task_struct *task,
@@ -384,16 +424,22 @@ static __always_inline uint32_t copy_stack(unsigned char *to, uint64_t from)
 	return copied;
 }
 
+/* Those that the kernel was entered with. */
+static __always_inline void put_entered(struct sn_stack_sample *sent, struct task_struct *task)
+{
+	struct pt_regs entered;
+	if (bpf_probe_read_kernel(&entered, sizeof(entered), (void *)bpf_task_pt_regs(task)) == 0)
+		put_registers(sent->registers, &entered);
+}
+
 /* The registers of the process: those of the sample, or those that the kernel was entered with. */
 static __always_inline void put_user_part(struct sn_stack_sample *sent,
 					  struct bpf_perf_event_data *ctx, struct task_struct *task)
 {
-	struct pt_regs entered;
 	if ((int64_t)PT_REGS_IP(&ctx->regs) >= 0)
 		put_registers(sent->registers, &ctx->regs);
-	else if (bpf_probe_read_kernel(&entered, sizeof(entered), (void *)bpf_task_pt_regs(task)) ==
-		 0)
-		put_registers(sent->registers, &entered);
+	else
+		put_entered(sent, task);
 	sent->stack_bytes = copy_stack(sent->stack, sent->registers[STACK_POINTER]);
 }
 
@@ -404,7 +450,27 @@ static __always_inline void put_user_part(struct sn_stack_sample *sent,
 {
 	(void)sent, (void)ctx, (void)task;
 }
+
+static __always_inline void put_entered(struct sn_stack_sample *sent, struct task_struct *task)
+{
+	(void)sent, (void)task;
+}
 #endif
+
+static __always_inline void describe_thread(struct sn_stack_sample *sent, struct task_struct *task,
+					    uint64_t key, uint32_t turn)
+{
+	struct mm_struct *mm = task->mm;
+	sent->number = key >> 48;
+	sent->address = key >> 16;
+	sent->pid = task->tgid;
+	sent->tid = task->pid;
+	sent->process_start_ns = task->group_leader->start_boottime;
+	sent->first_stack = mm ? mm->start_stack : 0;
+	sent->mapping_sequence = mm ? sequence_of(mm) : 0;
+	sent->turn = turn;
+	__builtin_memset(sent->registers, 0, sizeof(sent->registers));
+}
 
 /* Sends a sample with its callers to the daemon. 0, or -1: there is no room. */
 static __noinline int send_stack(struct bpf_perf_event_data *ctx, uint64_t key, uint32_t turn)
@@ -414,18 +480,10 @@ static __noinline int send_stack(struct bpf_perf_event_data *ctx, uint64_t key, 
 	struct sn_stack_sample *sent = bpf_ringbuf_reserve(&stacks, sizeof(*sent), 0);
 	if (!sent)
 		return -1;
-	sent->number = key >> 48;
-	sent->address = key >> 16;
-	sent->pid = task->tgid;
-	sent->tid = task->pid;
-	sent->process_start_ns = task->group_leader->start_boottime;
-	sent->first_stack = mm ? mm->start_stack : 0;
-	sent->mapping_sequence = mm ? sequence_of(mm) : 0;
-	sent->turn = turn;
-	sent->stack_bytes = 0;
+	describe_thread(sent, task, key, turn);
+	sent->is_waiting = sent->stack_bytes = 0;
 	long bytes = bpf_get_stack(ctx, sent->kernel, sizeof(sent->kernel), 0);
 	sent->kernel_count = bytes > 0 ? (uint32_t)bytes / 8 : 0;
-	__builtin_memset(sent->registers, 0, sizeof(sent->registers));
 	if (mm)
 		put_user_part(sent, ctx, task);
 	bpf_ringbuf_submit(sent, 0);
@@ -453,11 +511,10 @@ sample_kernel(struct bpf_perf_event_data *ctx, struct sn_counts *mine,
 	      struct sn_counts_control *how, uint64_t address)
 {
 	if (process->kernel == 0) {
-		struct where where = {};
 		struct sn_pair pair;
 		describe_process(&pair, process, task, mm, how);
 		pair.kind = SN_IMAGE_KERNEL;
-		process->kernel = number_of(ctx, task, how, &pair, &where);
+		process->kernel = number_of(ctx, task, how, &pair, 0);
 		if (process->kernel == 0)
 			return SN_LOST_PAIRS;
 	}
@@ -576,5 +633,70 @@ int sample(struct bpf_perf_event_data *ctx)
 	}
 	if (fate >= 0 && fate < SN_FATES)
 		mine->fate[fate]++;
+	return 0;
+}
+
+/* ---- waiting ---- */
+
+/* A wait is another one when the thread has run since. */
+static __always_inline struct sn_wait wait_of(struct task_struct *task,
+					      const struct sn_counts_control *how)
+{
+	return (struct sn_wait){.switches = task->nvcsw + task->nivcsw, .round = how->wait_round};
+}
+
+/* Sends a thread that has begun to wait, without its stack, which the daemon reads from its memory: it stays as it is. 0, or -1: not now. */
+static __noinline int send_wait(struct task_struct *task, struct sn_counts_control *how)
+{
+	struct sn_pair pair = {};
+	uint32_t turn = how->numbers >> 32;
+	struct sn_stack_sample *sent =
+	    bpf_ringbuf_reserve(&stacks, __builtin_offsetof(struct sn_stack_sample, stack), 0);
+	if (!sent)
+		return -1;
+	find_whose(&pair, task, task->mm, how, turn);
+	pair.kind = SN_IMAGE_KERNEL;
+	uint64_t number = number_of(0, task, how, &pair, 0);
+	long bytes = number ? bpf_get_task_stack(task, sent->kernel, sizeof(sent->kernel), 0) : 0;
+	if (bytes <= 0) {
+		bpf_ringbuf_discard(sent, BPF_RB_NO_WAKEUP);
+		return -1;
+	}
+	describe_thread(sent, task, number << 48 | (sent->kernel[0] & 0xffffffff) << 16, turn);
+	sent->kernel_count = (uint32_t)bytes / 8;
+	sent->is_waiting = 1;
+	sent->stack_bytes = 0;
+	put_entered(sent, task);
+	bpf_ringbuf_submit(sent, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+static __always_inline bool send_again(uint32_t tid)
+{
+	struct sn_still_waiting *sent = bpf_ringbuf_reserve(&stacks, sizeof(*sent), 0);
+	if (!sent)
+		return false;
+	sent->tid = tid;
+	bpf_ringbuf_submit(sent, BPF_RB_NO_WAKEUP);
+	return true;
+}
+
+/* Run for each thread of the machine when the daemon asks: which ones wait. */
+SEC("iter/task")
+int see_thread(struct bpf_iter__task *ctx)
+{
+	uint32_t zero = 0;
+	struct task_struct *task = ctx->task;
+	struct sn_counts_control *how = bpf_map_lookup_elem(&control, &zero);
+	if (!task || !how || !task->mm || task->flags & IS_IO_WORKER || !(task->__state & WAITS))
+		return 0;
+	uint32_t tid = task->pid;
+	struct sn_wait wait = wait_of(task, how);
+	struct sn_wait *seen = bpf_map_lookup_elem(&waits, &tid);
+	bool is_same = seen && seen->switches == wait.switches && seen->round == wait.round;
+	if (is_same ? !send_again(tid) : send_wait(task, how) != 0)
+		how->waits_lost += how->wait_weight;
+	else if (!is_same)
+		bpf_map_update_elem(&waits, &tid, &wait, BPF_ANY);
 	return 0;
 }

@@ -96,6 +96,9 @@ struct sn_epoch_loss {
 	uint64_t count;	   /* samples */
 };
 
+/* The event of time that threads waited, off any processor: a thread that waits is a sample once a period. */
+#define SN_EPOCH_WAITING "off-cpu"
+
 /* What a part is of. */
 struct sn_epoch_flush {
 	/* CLOCK_REALTIME; the end is before the begin where the clock was set back meanwhile. */

@@ -72,7 +72,7 @@ struct importing {
 	uint32_t *origins, *image_numbers;
 	bool *are_wanted; /* images */
 	uint32_t event;
-	bool is_time;
+	bool is_time, is_cpu_time;
 };
 
 /* ---- reading ---- */
@@ -109,6 +109,7 @@ static int begin_part(struct importing *importing, const struct sn_epoch_flush *
 		sn_db_builder_drop(importing->builder, flush->losses[i].cause,
 				   "samples that sonded could not count", flush->losses[i].count);
 	importing->is_time = flush->is_time;
+	importing->is_cpu_time = flush->is_time && strcmp(flush->event, SN_EPOCH_WAITING) != 0;
 	importing->event = event_of(importing, flush);
 	return importing->event == SN_INTERN_NONE ? SN_ERR_MEMORY : 0;
 }
@@ -141,7 +142,7 @@ static void add_total(struct importing *importing, uint32_t origin, uint64_t per
 {
 	struct total *total = importing->totals + importing->origins[origin];
 	total->samples += samples;
-	total->cpu_ns += importing->is_time ? samples * period : 0;
+	total->cpu_ns += importing->is_cpu_time ? samples * period : 0;
 	importing->kept += samples;
 }
 

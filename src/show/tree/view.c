@@ -49,13 +49,21 @@ static uint32_t add_device_times(const struct sonde_db *db, uint32_t *metrics, u
 	return used;
 }
 
+/* Of a store of continuous profiling: most threads of a machine wait most of the time. */
+static bool is_off_cpu(const struct sonde_db *db, uint32_t metric)
+{
+	return strcmp(sonde_db_string(db, sonde_db_metric(db, metric)->name), "off-cpu") == 0;
+}
+
 static uint32_t greatest_of_kind(const struct sonde_db *db, bool wants_time)
 {
 	uint32_t best = SONDE_NONE, count = sonde_db_metric_count(db);
 	for (uint32_t i = 0; i < count; i++) {
-		if (wants_time && sonde_db_metric(db, i)->kind != SN_METRIC_TIME)
+		if (wants_time &&
+		    (sonde_db_metric(db, i)->kind != SN_METRIC_TIME || is_off_cpu(db, i)))
 			continue;
-		if (best == SONDE_NONE || metric_total(db, i) > metric_total(db, best))
+		if (best == SONDE_NONE || is_off_cpu(db, best) ||
+		    (metric_total(db, i) > metric_total(db, best) && !is_off_cpu(db, i)))
 			best = i;
 	}
 	return best;
