@@ -66,7 +66,7 @@ def test_every_option_with_known_words_offers_them():
             "--memory-limit", "--os-limit", "--gpu-counters", "--gpu-metrics", "--gpu-samples-in", "--target", "--tier",
             "--forbid", "--require", "--cluster", "--stretch", "--do", "--samples", "--seed", "--bin", "--sample",
             "--pid", "--stack", "--delay", "--times", "--since", "--until", "--image",
-            "--flush", "--epoch", "--keep", "--keep-size", "--cost"}
+            "--flush", "--epoch", "--keep", "--keep-size", "--cost", "--callers", "--off-cpu"}
     for command in commands():
         usage = run_sonde(command, "-h").out.split("\nEXAMPLES\n")[0]
         valued = set(re.findall(r"^    (?:-\w, )?(--[a-z][a-z-]+)(?: |\[=)[A-Z']", usage, re.M))
