@@ -9,6 +9,7 @@
 #include "remote/python_join.h"
 #include "remote/python_reader.h"
 #include "system/mappings.h"
+#include "system/process_stat.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -272,6 +273,9 @@ static void read_mappings(struct sn_callers *callers, struct process *process,
 	process->sequence = sample->mapping_sequence;
 	process->read_ns = sn_clock_now_ns(CLOCK_MONOTONIC);
 	sn_mappings_each(reading.pid, keep_mapping, &reading);
+	/* it may have executed another program since the sample, or be another process */
+	if (sn_process_stat(reading.pid, SN_PROCESS_FIRST_STACK) != sample->first_stack)
+		process->count = 0;
 }
 
 /* The process of a sample, with its mappings as they were lately; NULL without memory. */

@@ -4,6 +4,7 @@
 
 #include "binary/perf_map.h"
 #include "system/inner_number.h"
+#include "system/process_stat.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -12,28 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* When a process began, by CLOCK_BOOTTIME, to a tick of the kernel; 0: it has ended. */
-static uint64_t start_of(uint32_t pid, uint64_t tick_ns)
-{
-	char path[64], text[1024];
-	unsigned long long ticks = 0;
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-	FILE *file = fopen(path, "re");
-	size_t length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-	if (file)
-		fclose(file);
-	text[length] = 0;
-	const char *behind_name = strrchr(text, ')'); /* field 2 */
-	for (int field = 2; behind_name && field < 22; field++)
-		behind_name = strchr(behind_name + 1, ' ');
-	return behind_name && sscanf(behind_name, "%llu", &ticks) == 1 ? ticks * tick_ns : 0;
-}
-
 /* Whether the number is still that process's. */
 static bool is_there(const struct sn_ledger_pair *pair)
 {
 	uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK),
-		 start = start_of(pair->pid, tick_ns);
+		 start = sn_process_stat((pid_t)pair->pid, SN_PROCESS_START_TICKS) * tick_ns;
 	return start && start <= pair->process_start_ns && pair->process_start_ns - start < tick_ns;
 }
 
