@@ -58,6 +58,9 @@ struct sn_symbol_frame {
 	/* Of the code at `line`, to distinguish loops: its column, its lexical block, and the
 	 * compiler's number of the block of code. 0 unknown, and always from the cache. */
 	uint32_t column, block, discriminator;
+	/* The compiler's number of the call inlined next, among those at `line`; 0 one alone, and
+	 * always from the cache. */
+	uint32_t call_discriminator;
 };
 
 /*

@@ -219,6 +219,7 @@ static int locate(struct sn_dwarf *dwarf, const struct sn_dwarf_target *target,
 			frames[depth - 1].line = node->call_line;
 			frames[depth - 1].column = node->call_column;
 			frames[depth - 1].block = node->call_block;
+			frames[depth - 1].call_discriminator = node->call_discriminator;
 		} else {
 			out->function_start = node->start;
 		}

@@ -23,6 +23,7 @@ enum attribute {
 	CALL_FILE,
 	CALL_LINE,
 	CALL_COLUMN,
+	CALL_DISCRIMINATOR,
 	SIBLING,
 	ATTRIBUTES,
 };
@@ -47,6 +48,8 @@ static enum attribute attribute_of(uint16_t name)
 					 [DW_AT_sibling] = SIBLING};
 	if (name == DW_AT_MIPS_linkage_name)
 		return LINKAGE_NAME;
+	if (name == DW_AT_GNU_discriminator)
+		return CALL_DISCRIMINATOR;
 	return name < sizeof(wanted) ? wanted[name] : UNWANTED;
 }
 
@@ -157,6 +160,8 @@ static bool new_node(struct walk *walk)
 	struct sn_dwarf_node node = {.parent = walk->parent,
 				     .call_line = number_of(&walk->entry, CALL_LINE),
 				     .call_column = number_of(&walk->entry, CALL_COLUMN),
+				     .call_discriminator =
+					 number_of(&walk->entry, CALL_DISCRIMINATOR),
 				     .call_block = walk->block,
 				     .call_file = walk->entry.of[CALL_FILE].number,
 				     .die = walk->die,

@@ -12,7 +12,7 @@
 /* A function, or an inlined call in one, that encloses a target. */
 struct sn_dwarf_node {
 	uint32_t parent; /* SN_DWARF_NO_NODE: a physical function */
-	uint32_t call_line, call_column;
+	uint32_t call_line, call_column, call_discriminator;
 	uint32_t call_block; /* the lexical block of the parent that the call is in */
 	uint64_t call_file;  /* of the unit's line program */
 	uint64_t die;	     /* offset of its entry, in the unit's file */
