@@ -133,6 +133,30 @@ bool sn_annotate_has_image(const struct sonde_db *db, const char *image)
 	return false;
 }
 
+const char *sn_annotate_hottest_image(const struct sonde_db *db, uint32_t metric, const char *image)
+{
+	struct sonde_db_summary_plane plane = sonde_db_summary_plane(db, metric);
+	uint32_t count = sonde_db_module_count(db), hottest = SONDE_NONE;
+	double *values = calloc((size_t)count + 1, sizeof(*values));
+	for (size_t i = 0; values && i < plane.count; i++) {
+		struct sonde_db_stat stat;
+		sonde_db_summary_stat(&plane, i, SONDE_DB_EXCLUSIVE, &stat);
+		const struct sonde_db_frame *frame =
+		    stat.count > 0 ? native_of(db, plane.contexts[i]) : NULL;
+		if (frame)
+			values[frame->module] += stat.sum;
+	}
+	for (uint32_t module = 0; values && module < count; module++) {
+		const char *path = sonde_db_string(db, sonde_db_module(db, module)->path);
+		if (values[module] > (hottest == SONDE_NONE ? 0 : values[hottest]) &&
+		    fits(image, path))
+			hottest = module;
+	}
+	free(values);
+	return hottest == SONDE_NONE ? NULL
+				     : sonde_db_string(db, sonde_db_module(db, hottest)->path);
+}
+
 /* ---- one image ---- */
 
 static void close_image(struct annotating *annotating)
@@ -297,6 +321,8 @@ static bool decode_instruction(struct annotating *annotating, struct sn_bytes by
 		sn_disassemble(annotating->disassembler, bytes.data, insn.length, one->address,
 			       text);
 	one->text = sn_arena_text(texts, text);
+	one->control = insn.kind;
+	one->target = insn.target;
 	one->effect.kind = SN_EFFECT_NOTHING;
 	if (!annotating->effects || !sn_effect_decode(annotating->effects, bytes.data, insn.length,
 						      one->address, &one->effect))

@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "binary/disassemble.h"
+#include "binary/structure/insn.h"
 #include "sonde/db.h"
 
 #include <stdbool.h>
@@ -37,6 +38,8 @@ struct sn_annotated_instruction {
 	const char *file; /* the innermost source line; NULL unknown */
 	uint32_t line;
 	const char *inlined; /* the function that this line is of; NULL: that of the listing */
+	uint8_t control;     /* enum sn_insn_kind */
+	uint64_t target;     /* where its operand says that it goes, if it does; 0 unknown */
 	bool begins_block;   /* control may come from elsewhere, or the one before goes elsewhere */
 	double value, samples;
 	struct sn_insn_effect effect;
@@ -109,4 +112,7 @@ int sn_annotate(struct sn_annotation *annotation, const struct sn_annotate_reque
 		struct sn_error *error);
 /* Whether a module of the database fits the pattern of an image. */
 bool sn_annotate_has_image(const struct sonde_db *db, const char *image);
+/* Of the images that fit the pattern (NULL: all) the path of the one whose own code has most of the metric; NULL: none has any, or there is no memory. The database's. */
+const char *sn_annotate_hottest_image(const struct sonde_db *db, uint32_t metric,
+				      const char *image);
 void sn_annotation_release(struct sn_annotation *annotation);
