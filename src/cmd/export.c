@@ -127,6 +127,7 @@ struct wanted {
 	const char *output;
 	struct sn_texts lists;
 	struct sn_source_roots sources;
+	const char *image;
 	bool no_source, collapse_recursion;
 };
 
@@ -189,6 +190,7 @@ static int export(void *context, struct sonde_db *db, const char *path)
 	    .cut = &cut,
 	    .loss = &loss,
 	    .known = &choice.known,
+	    .image = wanted->image,
 	    .collapse_recursion = wanted->collapse_recursion,
 	    .sources = exporter->has_sources && !wanted->no_source ? &wanted->sources : NULL,
 	};
@@ -218,7 +220,8 @@ int sn_command_export_run(int argc, char **argv)
 	    {"source", .parse = sn_sources_parse, .context = &wanted.sources, .is_path = true},
 	    {"no-source", .flag = &wanted.no_source},
 	    {"collapse-recursion", .flag = &wanted.collapse_recursion},
-	    SN_STORE_OPTIONS,
+	    SN_STORE_TIMES,
+	    {"image", .text = &wanted.image},
 	    {0}};
 	if (!sn_options_read(&options, table))
 		return options.status;
@@ -235,6 +238,9 @@ int sn_command_export_run(int argc, char **argv)
 					 "format %s shows recursions as they are; folded and "
 					 "speedscope can collapse them",
 					 wanted.exporter->name);
+	/* for the others it is a part of a store, as is a time */
+	if (wanted.image && !wanted.exporter->has_image)
+		sn_store_parse_image(NULL, &options, wanted.image);
 	sn_sources_add_usual(&wanted.sources);
 	sn_progress_show(wanted.output && strcmp(wanted.output, "-") == 0);
 	int status = sn_command_read(&options, "database", export, &wanted);

@@ -41,6 +41,8 @@ struct sn_export_request {
 	uint32_t formula_count, hidden_count;
 	/* Where lines of source may be read, for exporters that include them; NULL: nowhere. */
 	struct sn_source_roots *sources;
+	/* The executable or library that is wanted, a pattern; NULL: the exporter's choice. For exporters of one (has_image). */
+	const char *image;
 	bool collapse_recursion; /* for exporters that have it (collapses) */
 	/* What formats of whole stacks had to cut; see stack.h. */
 	struct sn_stack_cut *cut;
@@ -58,6 +60,7 @@ struct sn_exporter {
 	bool has_formulas; /* holds values that its readers do not add up */
 	bool has_sources;  /* holds lines of source files */
 	bool has_events;   /* holds the trace, and no metrics */
+	bool has_image;	   /* is about one executable or library */
 	bool collapses;	   /* writes each path, where asked for with no function twice in it */
 	/* Of formats that are a folder of files, in place of the other: fills an empty folder. */
 	int (*write_folder)(const struct sn_export_request *request, const char *folder,
