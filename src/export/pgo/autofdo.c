@@ -55,15 +55,11 @@ static void put_functions(FILE *out, const struct sn_pgo_profile *profile)
 
 static int write_autofdo(const struct sn_export_request *request, FILE *out, struct sn_error *error)
 {
-	struct sn_pgo_image image;
-	struct sn_pgo_profile profile = {0};
-	int result = sn_pgo_image_open(&image, request, error);
-	if (!result)
-		result = sn_pgo_profile_of_image(&profile, &image, SN_PGO_LLVM, error);
+	struct sn_pgo_profile profile;
+	int result = sn_pgo_profile_make(&profile, request, SN_PGO_LLVM, error);
 	if (!result)
 		put_functions(out, &profile);
 	sn_pgo_profile_release(&profile);
-	sn_pgo_image_release(&image);
 	return result;
 }
 

@@ -3,6 +3,7 @@
  * BOLT's profile (fdata; LLVM, bolt/Profile/DataReader.h), a line for each edge between blocks and for each call: 1 FUNCTION OFFSET 1 FUNCTION OFFSET WRONG COUNT, in hexadecimal the offsets alone. A branch from
  * elsewhere comes from "0 [unknown] 0"; nothing is known of wrong predictions. Where there are no frequencies it is the form without branches: 1 FUNCTION OFFSET SAMPLES, after a line "no_lbr".
  */
+#include "calls.h"
 #include "code_symbols.h"
 #include "export/exporter.h"
 #include "pgo_image.h"
@@ -25,6 +26,7 @@ struct writing {
 	FILE *out;
 	const struct sn_pgo_image *image;
 	struct sn_code_symbols symbols;
+	struct sn_pgo_calls calls;
 	struct branch *branches; /* calls by target, once all are there */
 	size_t count, capacity;
 };
@@ -57,18 +59,12 @@ static int add_edges(struct writing *writing, const struct sn_annotated_function
 	return result;
 }
 
-static int add_calls(struct writing *writing, const struct sn_annotated_function *function)
+static int add_calls(struct writing *writing)
 {
 	int result = 0;
-	for (size_t i = 0; !result && i < function->count; i++) {
-		const struct sn_annotated_instruction *one = &function->instructions[i];
-		uint32_t block = sn_pgo_is_call(function, one)
-				     ? sn_pgo_block_at(function, one->address)
-				     : SN_FLOW_NONE;
-		if (block != SN_FLOW_NONE)
-			result = add(writing, one->address, one->target,
-				     sn_pgo_block_count(function, block));
-	}
+	for (size_t i = 0; !result && i < writing->calls.count; i++)
+		result = add(writing, writing->calls.list[i].at, writing->calls.list[i].target,
+			     writing->calls.list[i].count);
 	return result;
 }
 
@@ -86,9 +82,7 @@ static int add_entry(struct writing *writing, const struct sn_annotated_function
 static int collect(struct writing *writing)
 {
 	const struct sn_annotation *annotation = &writing->image->annotation;
-	int result = 0;
-	for (size_t i = 0; !result && i < annotation->function_count; i++)
-		result = add_calls(writing, &annotation->functions[i]);
+	int result = add_calls(writing);
 	sort_branches(writing->branches, writing->count, NULL);
 	size_t known = writing->count;
 	for (size_t i = 0; !result && i < annotation->function_count; i++)
@@ -176,8 +170,11 @@ static int write_bolt(const struct sn_export_request *request, FILE *out, struct
 	if (!result)
 		result = sn_fail_code(error, sn_code_symbols_read(&writing.symbols, image.file));
 	if (!result)
+		result = sn_fail_code(error, sn_pgo_calls_find(&writing.calls, &image, request));
+	if (!result)
 		result = put_all(&writing, error);
 	sn_code_symbols_release(&writing.symbols);
+	sn_pgo_calls_release(&writing.calls);
 	free(writing.branches);
 	sn_pgo_image_release(&image);
 	return result;

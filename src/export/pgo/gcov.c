@@ -107,15 +107,11 @@ static int put_all(const struct sn_pgo_profile *profile, FILE *out, struct sn_er
 
 static int write_gcov(const struct sn_export_request *request, FILE *out, struct sn_error *error)
 {
-	struct sn_pgo_image image;
-	struct sn_pgo_profile profile = {0};
-	int result = sn_pgo_image_open(&image, request, error);
-	if (!result)
-		result = sn_pgo_profile_of_image(&profile, &image, SN_PGO_WITHOUT, error);
+	struct sn_pgo_profile profile;
+	int result = sn_pgo_profile_make(&profile, request, SN_PGO_WITHOUT, error);
 	if (!result)
 		result = put_all(&profile, out, error);
 	sn_pgo_profile_release(&profile);
-	sn_pgo_image_release(&image);
 	return result;
 }
 

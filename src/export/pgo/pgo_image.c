@@ -100,13 +100,3 @@ uint32_t sn_pgo_block_at(const struct sn_annotated_function *function, uint64_t 
 			return low;
 	return SN_FLOW_NONE;
 }
-
-bool sn_pgo_is_call(const struct sn_annotated_function *function,
-		    const struct sn_annotated_instruction *instruction)
-{
-	if (!instruction->target)
-		return false;
-	return instruction->control == SN_INSN_CALL ||
-	       (instruction->control == SN_INSN_JUMP &&
-		sn_pgo_block_at(function, instruction->target) == SN_FLOW_NONE);
-}

@@ -30,6 +30,3 @@ double sn_pgo_entry_count(const struct sn_annotated_function *function);
 
 /* The block of the function's code that holds an address, or SN_FLOW_NONE. */
 uint32_t sn_pgo_block_at(const struct sn_annotated_function *function, uint64_t address);
-/* Whether the instruction calls code at `target`: also a jump to where another function begins. */
-bool sn_pgo_is_call(const struct sn_annotated_function *function,
-		    const struct sn_annotated_instruction *instruction);

@@ -26,6 +26,7 @@ struct call {
 struct reading {
 	struct sn_pgo_profile *profile;
 	enum sn_pgo_discriminators discriminators;
+	const struct sn_pgo_calls *known;
 	struct sn_symbolizer *symbolizer;
 	uint32_t module;
 	size_t asked; /* addresses since it forgot them */
@@ -107,10 +108,19 @@ static uint32_t line_at(struct reading *reading, const struct sn_symbol_location
 							 block_of(reading, last->discriminator));
 }
 
-static int note_call(struct reading *reading, uint32_t line, uint64_t target, uint64_t count)
+/* The calls of an instruction. */
+static int note_calls(struct reading *reading, uint32_t line, uint64_t address)
 {
-	return sn_vec_push(&reading->calls, &reading->call_capacity, &reading->call_count,
-			   (struct call){target, count, line});
+	const struct sn_pgo_calls *known = reading->known;
+	int result = 0;
+	for (size_t i = sn_pgo_calls_at(known, address);
+	     !result && i < known->count && known->list[i].at == address; i++)
+		if (known->list[i].count >= 0.5)
+			result = sn_vec_push(
+			    &reading->calls, &reading->call_capacity, &reading->call_count,
+			    (struct call){known->list[i].target,
+					  (uint64_t)llround(known->list[i].count), line});
+	return result;
 }
 
 /* Where the function stands by itself: how often it was called. */
@@ -141,8 +151,7 @@ static int add_instruction(struct reading *reading, const struct sn_annotated_fu
 	uint64_t count = (uint64_t)llround(sn_pgo_block_count(function, block));
 	sn_pgo_profile_count(reading->profile, line, number,
 			     count * factor_of(reading, last->discriminator));
-	return count && sn_pgo_is_call(function, one) ? note_call(reading, line, one->target, count)
-						      : 0;
+	return note_calls(reading, line, one->address);
 }
 
 static void forget_at_times(struct reading *reading, size_t asked)
@@ -238,22 +247,37 @@ static int refuse(const struct reading *reading, const struct sn_pgo_image *imag
 			   : "it has no debug information (compile it with -g)");
 }
 
-int sn_pgo_profile_of_image(struct sn_pgo_profile *profile, const struct sn_pgo_image *image,
-			    enum sn_pgo_discriminators discriminators, struct sn_error *error)
+static int read_image(struct reading *reading, const struct sn_pgo_image *image,
+		      struct sn_error *error)
 {
-	struct reading reading = {.profile = profile, .discriminators = discriminators};
-	*profile = (struct sn_pgo_profile){0};
-	int result = open_symbols(&reading, image, error);
+	struct sn_pgo_profile *profile = reading->profile;
+	int result = open_symbols(reading, image, error);
 	for (size_t i = 0; !result && i < image->annotation.function_count; i++)
 		result = sn_fail_code(
-		    error, add_function(&reading, &image->annotation.functions[i], (uint32_t)i));
+		    error, add_function(reading, &image->annotation.functions[i], (uint32_t)i));
 	if (!result)
-		result = sn_fail_code(error, name_calls(&reading));
+		result = sn_fail_code(error, name_calls(reading));
 	if (!result && !profile->line_keys.count && !profile->failed)
-		result = refuse(&reading, image, error);
+		result = refuse(reading, image, error);
+	return result ? result : sn_fail_code(error, sn_pgo_profile_finish(profile));
+}
+
+int sn_pgo_profile_make(struct sn_pgo_profile *profile, const struct sn_export_request *request,
+			enum sn_pgo_discriminators discriminators, struct sn_error *error)
+{
+	struct sn_pgo_image image;
+	struct sn_pgo_calls calls = {0};
+	struct reading reading = {
+	    .profile = profile, .discriminators = discriminators, .known = &calls};
+	*profile = (struct sn_pgo_profile){0};
+	int result = sn_pgo_image_open(&image, request, error);
 	if (!result)
-		result = sn_fail_code(error, sn_pgo_profile_finish(profile));
+		result = sn_fail_code(error, sn_pgo_calls_find(&calls, &image, request));
+	if (!result)
+		result = read_image(&reading, &image, error);
 	sn_symbolizer_free(reading.symbolizer);
 	free(reading.calls);
+	sn_pgo_calls_release(&calls);
+	sn_pgo_image_release(&image);
 	return result;
 }

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "pgo_image.h"
+#include "calls.h"
 
 #include "base/intern.h"
 
@@ -56,9 +56,9 @@ struct sn_pgo_profile {
 	size_t node_capacity, line_capacity, target_capacity;
 };
 
-/* SN_ERR_MISSING where no code has lines, SN_ERR_MEMORY or 0; release it in either case. */
-int sn_pgo_profile_of_image(struct sn_pgo_profile *profile, const struct sn_pgo_image *image,
-			    enum sn_pgo_discriminators discriminators, struct sn_error *error);
+/* Of the image that was asked for. SN_ERR_MISSING where it has no lines, or as sn_pgo_image_open; 0. Release it in either case. */
+int sn_pgo_profile_make(struct sn_pgo_profile *profile, const struct sn_export_request *request,
+			enum sn_pgo_discriminators discriminators, struct sn_error *error);
 void sn_pgo_profile_release(struct sn_pgo_profile *profile);
 
 static inline const char *sn_pgo_name(const struct sn_pgo_profile *profile, uint32_t name)

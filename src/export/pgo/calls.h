@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls within an image, and how many.
+ *
+ * A direct call runs as often as its block. Where an indirect one goes is known from call paths alone, and only where it was sampled: of the calls of a function a place has as large a part as it
+ * has of the function's time with all that it calls, and a place makes no more calls than its block runs.
+ */
+#pragma once
+
+#include "pgo_image.h"
+
+struct sn_pgo_call {
+	uint64_t at, target; /* the instruction; where the other function begins */
+	double count;
+};
+
+struct sn_pgo_calls {
+	struct sn_pgo_call *list; /* by instruction and target, each pair once */
+	size_t count, capacity;
+};
+
+/* 0 or SN_ERR_MEMORY; release it in either case. */
+int sn_pgo_calls_find(struct sn_pgo_calls *calls, const struct sn_pgo_image *image,
+		      const struct sn_export_request *request);
+void sn_pgo_calls_release(struct sn_pgo_calls *calls);
+/* The first of an instruction, or calls->count: then it has none. */
+size_t sn_pgo_calls_at(const struct sn_pgo_calls *calls, uint64_t address);
