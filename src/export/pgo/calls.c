@@ -19,8 +19,8 @@ struct range {
 
 /* Time in a function and what it calls, where it was called from one place. */
 struct path {
-	uint64_t at; /* within the instruction that calls */
-	uint32_t callee;
+	uint64_t at;	 /* within the instruction that calls */
+	uint32_t callee; /* SN_FLOW_NONE: of another image, or without samples of its own */
 	double value;
 };
 
@@ -32,7 +32,6 @@ struct finding {
 	size_t range_count, range_capacity;
 	struct path *paths; /* by place and callee */
 	size_t path_count, path_capacity;
-	double *values; /* of each function, from wherever it was called */
 };
 
 SN_SORT_BY(sort_calls, struct sn_pgo_call, const void *, SN_ORDER_BY(a, b, at, target));
@@ -141,15 +140,12 @@ static int add_path(struct finding *finding, uint32_t context, double value)
 	const struct sonde_db_context *at = sonde_db_context(db, context);
 	if (sonde_db_frame(db, at->frame)->kind != SN_FRAME_NATIVE || !(value > 0))
 		return 0;
-	const struct sonde_db_frame *callee = code_of(finding, context);
-	uint32_t function = callee ? function_at(finding, address_of(callee)) : SN_FLOW_NONE;
-	if (function == SN_FLOW_NONE)
-		return 0;
-	finding->values[function] += value;
 	const struct sonde_db_frame *caller =
 	    at->parent != context ? code_of(finding, at->parent) : NULL;
 	if (!caller || !(caller->flags & SN_FRAME_RETURN_ADDRESS))
 		return 0;
+	const struct sonde_db_frame *callee = code_of(finding, context);
+	uint32_t function = callee ? function_at(finding, address_of(callee)) : SN_FLOW_NONE;
 	return sn_vec_push(&finding->paths, &finding->path_capacity, &finding->path_count,
 			   (struct path){address_of(caller), function, value});
 }
@@ -159,9 +155,7 @@ static int find_paths(struct finding *finding)
 	const struct sn_export_request *request = finding->request;
 	struct sonde_db_summary_plane plane =
 	    sonde_db_summary_plane(request->db, request->metrics[0]);
-	finding->values =
-	    calloc(finding->image->annotation.function_count + 1, sizeof(*finding->values));
-	int result = finding->values ? 0 : SN_ERR_MEMORY;
+	int result = 0;
 	for (size_t i = 0; !result && i < plane.count; i++) {
 		struct sonde_db_stat stat;
 		sonde_db_summary_stat(&plane, i, SONDE_DB_INCLUSIVE, &stat);
@@ -191,20 +185,18 @@ static int add_place(struct finding *finding, size_t first, size_t end)
 				   : indirect_at(&functions[caller], finding->paths[first].at);
 	if (!one)
 		return 0;
-	size_t before = finding->calls->count;
+	double count = sn_pgo_block_count(&functions[caller],
+					  sn_pgo_block_at(&functions[caller], one->address));
 	double sum = 0;
 	int result = 0;
+	for (size_t i = first; i < end; i++)
+		sum += finding->paths[i].value;
 	for (size_t i = first; !result && i < end; i++) {
-		uint32_t callee = finding->paths[i].callee;
-		double count = sn_pgo_entry_count(&functions[callee]) * finding->paths[i].value /
-			       finding->values[callee];
-		sum += count;
-		result = add(finding->calls, one->address, functions[callee].start, count);
+		const struct path *path = &finding->paths[i];
+		if (path->callee != SN_FLOW_NONE)
+			result = add(finding->calls, one->address, functions[path->callee].start,
+				     count * path->value / sum);
 	}
-	double most = sn_pgo_block_count(&functions[caller],
-					 sn_pgo_block_at(&functions[caller], one->address));
-	for (size_t i = before; i < finding->calls->count && sum > most; i++)
-		finding->calls->list[i].count *= most / sum;
 	return result;
 }
 
@@ -248,6 +240,5 @@ int sn_pgo_calls_find(struct sn_pgo_calls *calls, const struct sn_pgo_image *ima
 	unite(calls);
 	free(finding.ranges);
 	free(finding.paths);
-	free(finding.values);
 	return result;
 }

@@ -2,8 +2,8 @@
 /*
  * Calls within an image, and how many.
  *
- * A direct call runs as often as its block. Where an indirect one goes is known from call paths alone, and only where it was sampled: of the calls of a function a place has as large a part as it
- * has of the function's time with all that it calls, and a place makes no more calls than its block runs.
+ * A direct call runs as often as its block. Where an indirect one goes is known from call paths alone, if the database has any: its block's count is shared out by the time in each function that
+ * was called from there, with all that it calls. That is right where they take equally long; else the one that costs more has more.
  */
 #pragma once
 

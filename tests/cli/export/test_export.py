@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, run_sonde
+from conftest import ROOT, SONDE, run_sonde
 from pages import varints
 from perfetto_trace import decode
 
 MS = 1_000_000
 FOLDERS = {"hpctoolkit", "ctf"}  # formats that are a folder of files
 TRACES = {"perfetto", "chrome", "ctf", "events"}  # formats of events; see test_export_trace.py
+IMAGES = {"autofdo", "gcov", "bolt"}  # formats of one executable; see test_export_pgo.py
 FORMATS = re.findall(r"^SN_EXPORTER\((\w+)\)", (ROOT / "src/export/exporters.def").read_text(), re.M)
 
 
@@ -41,7 +42,11 @@ def sources(small_db, tmp_path_factory) -> dict[str, Path]:
     trace.call("cpu_op", "aten::mm", 10, 100)
     imported = run_sonde("import", trace.write(folder / "trace.json"), "-o", folder / "small.sdb")
     assert imported.status == 0
-    return {kind: folder / "small.sdb" if kind in TRACES else small_db for kind in FORMATS}
+    (folder / "small.c").write_text("int main(void) { volatile int sum = 0; for (int i = 0; i < 50000000; i++) sum += i; return 0; }\n")
+    subprocess.run(["cc", "-g", "-O1", "-o", folder / "small", folder / "small.c"], check=True)
+    (folder / "ran").mkdir()
+    subprocess.run([SONDE, "run", "-q", "-o", folder / "ran/small.sdb", "--", folder / "small"], check=True)
+    return {kind: folder / "small.sdb" if kind in TRACES else folder / "ran/small.sdb" if kind in IMAGES else small_db for kind in FORMATS}
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -72,9 +77,10 @@ class TestEveryFormat:
         assert names[0] in result.err
 
     def test_big_and_empty(self, big_db, empty_db, tmp_path, kind):
-        if kind in TRACES:
+        if kind in TRACES | IMAGES:
             result = run_sonde("export", "--to", kind, "-o", tmp_path / "x", empty_db)
-            assert (result.status, result.out, len(result.err_lines)) == (128, "", 1) and "holds no events" in result.err
+            told = "holds no events" if kind in TRACES else "has no samples in machine code"
+            assert (result.status, result.out, len(result.err_lines)) == (128, "", 1) and told in result.err
             assert not list(tmp_path.iterdir())
             return
         path = export(big_db, tmp_path, kind)
