@@ -153,7 +153,8 @@ static int put_all(struct writing *writing, struct sn_error *error)
 	/* of one image all functions are modelled, or none */
 	if (annotation->functions[0].is_modelled) {
 		int result = sn_fail_code(error, collect(writing));
-		put_branches(writing);
+		if (!result)
+			put_branches(writing);
 		return result;
 	}
 	fputs("no_lbr samples\n", writing->out);
@@ -165,10 +166,13 @@ static int put_all(struct writing *writing, struct sn_error *error)
 static int write_bolt(const struct sn_export_request *request, FILE *out, struct sn_error *error)
 {
 	struct sn_pgo_image image;
+	struct sn_elf_file *file = NULL;
 	struct writing writing = {.out = out, .image = &image};
 	int result = sn_pgo_image_open(&image, request, error);
 	if (!result)
-		result = sn_fail_code(error, sn_code_symbols_read(&writing.symbols, image.file));
+		result = sn_elf_file_open(image.path, &file, error);
+	if (!result)
+		result = sn_fail_code(error, sn_code_symbols_read(&writing.symbols, file));
 	if (!result)
 		result = sn_fail_code(error, sn_pgo_calls_find(&writing.calls, &image, request));
 	if (!result)
@@ -176,6 +180,7 @@ static int write_bolt(const struct sn_export_request *request, FILE *out, struct
 	sn_code_symbols_release(&writing.symbols);
 	sn_pgo_calls_release(&writing.calls);
 	free(writing.branches);
+	sn_elf_file_free(file);
 	sn_pgo_image_release(&image);
 	return result;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See code_symbols.h. */
 #include "code_symbols.h"
+#include "pgo_name.h"
 
 #include "base/search.h"
 #include "base/sort_by.h"
@@ -59,7 +60,7 @@ int sn_code_symbols_read(struct sn_code_symbols *symbols, struct sn_elf_file *fi
 		if (!sn_elf_symbol_at(&table, i, &symbol) || !has_place(file, &symbol))
 			continue;
 		const char *name = sn_elf_symbol_name(&table, &symbol);
-		if (name && *name)
+		if (sn_pgo_is_name(name))
 			result =
 			    sn_vec_push(&symbols->list, &symbols->capacity, &symbols->count,
 					(struct sn_code_symbol){

@@ -3,7 +3,6 @@
 #include "pgo_image.h"
 
 #include "base/search.h"
-#include "binary/elf/elf_file.h"
 #include "binary/structure/flow_graph.h"
 
 #include <math.h>
@@ -13,13 +12,14 @@ enum { CYCLES_LEAST = 1000 };
 /* Whole numbers that a double tells apart; sums of them still fit into 64 bits. */
 #define COUNT_MOST 1e15
 
-static int refuse(const struct sn_pgo_image *image, struct sn_error *error)
+static int refuse(const struct sn_pgo_image *image, const struct sn_export_request *request,
+		  struct sn_error *error)
 {
 	const struct sn_annotation *annotation = &image->annotation;
 	const char *why =
 	    annotation->gap_count ? annotation->gaps[0].why : "no function of it has samples";
-	return sn_fail(error, SN_ERR_MISSING, "cannot write a profile of '%s': %s", image->path,
-		       why);
+	return sn_fail(error, SN_ERR_MISSING, "cannot write a profile of '%s': %s%s", image->path,
+		       why, request->image ? "" : " (--image NAME chooses another one)");
 }
 
 static int choose(struct sn_pgo_image *image, const struct sn_export_request *request,
@@ -48,14 +48,13 @@ int sn_pgo_image_open(struct sn_pgo_image *image, const struct sn_export_request
 	    .db = request->db, .metric = request->metrics[0], .image = image->path};
 	result = sn_annotate(&image->annotation, &wanted, error);
 	if (!result && !image->annotation.function_count)
-		result = refuse(image, error);
-	return result ? result : sn_elf_file_open(image->path, &image->file, error);
+		result = refuse(image, request, error);
+	return result;
 }
 
 void sn_pgo_image_release(struct sn_pgo_image *image)
 {
 	sn_annotation_release(&image->annotation);
-	sn_elf_file_free(image->file);
 	*image = (struct sn_pgo_image){0};
 }
 

@@ -15,7 +15,6 @@
 struct sn_pgo_image {
 	struct sn_annotation annotation;
 	const char *path; /* the database's */
-	struct sn_elf_file *file;
 };
 
 /* The image that was asked for, or the one with most of the metric. SN_ERR_MISSING, SN_ERR_MEMORY or 0; release it in either case. */

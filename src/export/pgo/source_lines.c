@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the instructions of an image to functions and lines; see source_profile.h. */
+#include "pgo_name.h"
 #include "source_profile.h"
 
 #include "base/sort_by.h"
@@ -89,7 +90,7 @@ static uint32_t node_at(struct reading *reading, const struct sn_symbol_location
 	for (uint32_t level = 0; level < location->depth; level++) {
 		const struct sn_symbol_frame *frame = &location->frames[level];
 		const char *symbol = symbol_of(frame);
-		if (!symbol || !frame->line)
+		if (!sn_pgo_is_name(symbol) || !frame->line || !frame->function_line)
 			return SN_PGO_NONE;
 		node = sn_pgo_profile_node(profile, node, offset, discriminator,
 					   sn_pgo_profile_name(profile, symbol));
@@ -129,7 +130,7 @@ static void add_head(struct reading *reading, const struct sn_annotated_function
 {
 	struct sn_pgo_profile *profile = reading->profile;
 	const char *symbol = symbol_of(&location->frames[0]);
-	if (!symbol || !location->frames[0].function_line)
+	if (!sn_pgo_is_name(symbol) || !location->frames[0].function_line)
 		return;
 	uint32_t node =
 	    sn_pgo_profile_node(profile, SN_PGO_NONE, 0, 0, sn_pgo_profile_name(profile, symbol));
@@ -194,8 +195,7 @@ static uint32_t name_of_target(struct reading *reading, const struct sn_symbol_f
 	size_t length = symbol ? strlen(symbol) : 0;
 	if (length > 4 && !strcmp(symbol + length - 4, "@plt"))
 		length -= 4;
-	/* no compiler makes a name with a blank: it stands between targets */
-	if (!length || strpbrk(symbol, " \t\n"))
+	if (!sn_pgo_is_name(symbol))
 		return SN_PGO_NONE;
 	return sn_intern_add_text(&reading->profile->names, symbol, length);
 }

@@ -16,6 +16,7 @@ import pytest
 
 from conftest import run_sonde
 from program import SONDE, WORKLOADS
+from test_import_epochs import Library, known, write
 from test_import_perf import made
 
 SOURCE = WORKLOADS / "export/branches.c"
@@ -369,8 +370,51 @@ def test_pgo_of_what_cannot_be_read(by_gcc, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_pgo_of_python_alone(tmp_path, kind, small_db):
-    assert "'" + str(small_db) in refused(kind, small_db) or "cannot write a profile" in refused(kind, small_db)
+def test_pgo_of_code_that_is_no_file(small_db, kind):
+    """The hottest image is not there: another one may be named."""
+    said = refused(kind, small_db)
+    assert "cannot write a profile of '/" in said and "(--image NAME chooses another one)" in said
+
+
+def test_autofdo_of_a_store(tmp_path):
+    """Of the image that is named, and of the range: half of the samples, half of the counts."""
+    library = Library(tmp_path)
+    store = write(tmp_path / "store", *known(library))
+    found = {}
+    for name, options in {"all": (), "half": ("--since", "2026-11-30T12:05Z")}.items():
+        assert run_sonde("export", "--to", "autofdo", "-o", tmp_path / name, "--image", "libknown.so", *options, store).status == 0
+        found[name] = read_text(tmp_path / name)
+        assert set(found[name]) == {"hot", "cold"}
+    for function in ("hot", "cold"):
+        assert found["half"][function].total == pytest.approx(found["all"][function].total / 2, rel=0.01)
+
+
+HOSTILE = """
+#define APART __attribute__((noinline))
+static volatile unsigned sum;
+APART void blank(void) __asm__("a b:9 c");
+APART void line(void) __asm__("two\\nlines:1:2");
+APART void number(void) __asm__("7up");
+void blank(void) { for (unsigned i = 0; i < 100000000; i++) sum += i; }
+void line(void) { for (unsigned i = 0; i < 100000000; i++) sum ^= i; }
+void number(void) { for (unsigned i = 0; i < 100000000; i++) sum -= i; }
+APART void plain(void) { for (unsigned i = 0; i < 100000000; i++) sum *= i; }
+int main(void) { blank(); line(); number(); plain(); return 0; }
+"""
+
+
+@pytest.mark.parametrize("kind", ["autofdo", "bolt"])
+def test_pgo_of_hostile_names(tmp_path, kind):
+    """A symbol that no compiler makes is left out; the rest can be read."""
+    if not shutil.which("clang"):
+        pytest.skip("no clang")
+    (tmp_path / "hostile.c").write_text(HOSTILE)
+    subprocess.run(["clang", "-O1", "-g", "-o", tmp_path / "hostile", tmp_path / "hostile.c"], check=True)
+    subprocess.run([SONDE, "run", "-q", "-o", tmp_path / "run.sdb", "--", tmp_path / "hostile"], check=True)
+    path = tmp_path / "out"
+    assert run_sonde("export", "--to", kind, "-o", path, tmp_path / "run.sdb").status == 0
+    found = set(read_text(path)) if kind == "autofdo" else {branch.target for branch in read_fdata(path)}
+    assert "plain" in found <= {"plain", "main"}
 
 
 @pytest.fixture
