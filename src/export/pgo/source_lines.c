@@ -146,7 +146,9 @@ static int add_instruction(struct reading *reading, const struct sn_annotated_fu
 	uint32_t block = sn_pgo_block_at(function, one->address);
 	if (one->address == function->start)
 		add_head(reading, function, location);
-	uint32_t line = block == SN_FLOW_NONE ? SN_PGO_NONE : line_at(reading, location);
+	/* padding has the line of whatever is before it */
+	bool has_line = block != SN_FLOW_NONE && one->control != SN_INSN_PADDING;
+	uint32_t line = has_line ? line_at(reading, location) : SN_PGO_NONE;
 	if (line == SN_PGO_NONE)
 		return 0;
 	uint64_t count = (uint64_t)llround(sn_pgo_block_count(function, block));
