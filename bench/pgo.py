@@ -6,8 +6,8 @@ The program (bench/pgo_sqlite.c) is sampled under `sonde run` on one input. Then
 by counters (-fprofile-generate, -fprofile-use) of the same input; and, where llvm-bolt is, the plain one rewritten by BOLT with the sampled profile. All run another input in turns.
 Told is the time of a processor beside plain in the same round: the median, the mean and the deviation of a round.
 
-Usage: pgo.py --source FOLDER [--compiler clang|gcc] [--rounds N] [--turns N] [--rate HZ] [--train-turns N] [--folder FOLDER] [--build-only] [--sonde FILE]
-FOLDER has sqlite3.c and sqlite3.h, the amalgamation (the npm package better-sqlite3 has it in deps/sqlite3). Prints a table in Markdown.
+Usage: pgo.py --source FOLDER [--compiler clang|gcc] [--rounds N] [--turns N] [--rate HZ] [--train-turns N] [--folder FOLDER [--build-only | --measure-only]] [--sonde FILE]
+The source's folder has sqlite3.c and sqlite3.h, the amalgamation (the npm package better-sqlite3 has it in deps/sqlite3); in the other one programs and profiles are kept. Prints a table in Markdown.
 """
 import argparse
 import os
@@ -63,15 +63,21 @@ def bolted(options: argparse.Namespace, bolt: str, program: pathlib.Path) -> pat
     return path
 
 
-def variants(options: argparse.Namespace) -> dict[str, pathlib.Path]:
+def build_all(options: argparse.Namespace) -> None:
     program = build(options, "sampled-for", *DEBUG[options.compiler], "-Wl,--build-id", "-Wl,--emit-relocs")
     train(options, program, options.sonde, "run", "-q", "-F", str(options.rate), "-o", options.folder / "run.sdb", "--")
     kind, flag = SAMPLED[options.compiler]
-    found = {"plain": build(options, "plain"), "again": build(options, "again"), f"sonde, {kind}": build(options, "sampled", flag.format(export(options, kind))), "instrumented": instrumented(options)}
+    build(options, "sampled", flag.format(export(options, kind)))
+    shutil.copy(build(options, "plain"), options.folder / "again")
+    instrumented(options)
     bolt = shutil.which("llvm-bolt") or next((str(path) for path in sorted(pathlib.Path("/usr/lib").glob("llvm-*/bin/llvm-bolt"))), None)
     if bolt:
-        found["sonde, BOLT"] = bolted(options, bolt, program)
-    return found
+        bolted(options, bolt, program)
+
+
+def variants(options: argparse.Namespace) -> dict[str, pathlib.Path]:
+    names = {"plain": "plain", "the same again": "again", f"sonde, {SAMPLED[options.compiler][0]}": "sampled", "counters": "instrumented", "sonde, BOLT": "bolted"}
+    return {name: options.folder / file for name, file in names.items() if (options.folder / file).exists()}
 
 
 def seconds(program: pathlib.Path, turns: int) -> tuple[float, bytes]:
@@ -104,11 +110,14 @@ def main() -> None:
     parser.add_argument("--rate", type=int, default=1000)
     parser.add_argument("--folder", type=pathlib.Path)
     parser.add_argument("--build-only", action="store_true")
+    parser.add_argument("--measure-only", action="store_true")
     parser.add_argument("--sonde", default=BUILD / "src/cmd/sonde")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="sonde-bench-") as temporary:
         options.folder = options.folder or pathlib.Path(temporary)
         options.folder.mkdir(exist_ok=True)
+        if not options.measure_only:
+            build_all(options)
         programs = variants(options)
         if not options.build_only:
             show(in_turns(programs, options.rounds, lambda name: seconds(programs[name], options.turns)))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LLVM's sample profile in its text form (LLVM, SampleProfReader.h): for each function a line NAME:TOTAL:HEAD, below it, one blank deeper for each level, lines OFFSET[.DISCRIMINATOR]: COUNT [CALLED:COUNT ...] and
+ * LLVM's sample profile in its text form (as its SampleProfileReaderText takes it): for each function a line NAME:TOTAL:HEAD, below it, one blank deeper for each level, lines OFFSET[.DISCRIMINATOR]: COUNT [CALLED:COUNT ...] and
  * inlined functions OFFSET[.DISCRIMINATOR]: NAME:TOTAL, which have lines of their own.
  */
 #include "export/exporter.h"

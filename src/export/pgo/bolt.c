@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * BOLT's profile (fdata; LLVM, bolt/Profile/DataReader.h), a line for each edge between blocks and for each call: 1 FUNCTION OFFSET 1 FUNCTION OFFSET WRONG COUNT, in hexadecimal the offsets alone. A branch from
+ * BOLT's profile (fdata, as its DataReader takes it), a line for each edge between blocks and for each call: 1 FUNCTION OFFSET 1 FUNCTION OFFSET WRONG COUNT, in hexadecimal the offsets alone. A branch from
  * elsewhere comes from "0 [unknown] 0"; nothing is known of wrong predictions. Where there are no frequencies it is the form without branches: 1 FUNCTION OFFSET SAMPLES, after a line "no_lbr".
  */
 #include "calls.h"

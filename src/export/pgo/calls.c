@@ -213,7 +213,7 @@ static int add_indirect(struct finding *finding)
 	return result;
 }
 
-/* Pairs once, without those that are rounded away. */
+/* Each pair once. */
 static void unite(struct sn_pgo_calls *calls)
 {
 	size_t kept = 0;

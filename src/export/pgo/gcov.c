@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GCC's sample profile, for -fauto-profile: a file of its coverage format (GCC 12, auto-profile.cc and gcov-io.h) with a table of names, and functions as trees of positions and inlined calls.
+ * GCC's sample profile, for -fauto-profile: a file of its coverage format (as read_profile of its auto-profile takes it in release 12) with a table of names, and functions as trees of positions and inlined calls.
  *
  * A position is a distance in the upper 16 bits of a number. The lower ones are for discriminators, which GCC 12 ignores: it takes the last of a line's counts. So here a line has one.
  * GCC adds up totals itself, and cuts names of clones at their first point.

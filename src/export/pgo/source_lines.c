@@ -45,7 +45,7 @@ static const char *symbol_of(const struct sn_symbol_frame *frame)
 
 /*
  * LLVM's, from the lowest bit: which block of the line, how often its code was duplicated, which copy it is. Each is one bit where it is 0; else 7 bits for five, or 14 for twelve, of which the
- * sixth says that there are more (LLVM, DebugInfoMetadata.h, DILocation::getBaseDiscriminator).
+ * sixth says that there are more (LLVM, DILocation::decodeDiscriminator).
  */
 static uint32_t component_of(uint32_t discriminator)
 {
@@ -82,18 +82,26 @@ static uint32_t offset_of(const struct sn_symbol_frame *frame)
 	return (frame->line - frame->function_line) & OFFSET_MASK;
 }
 
-/* The innermost function of a location; SN_PGO_NONE where the compiler left out a line or a name on the way. */
+/* Whether the compiler left out no line and no name on the way. */
+static bool is_complete(const struct sn_symbol_location *location)
+{
+	for (uint32_t level = 0; level < location->depth; level++) {
+		const struct sn_symbol_frame *frame = &location->frames[level];
+		if (!sn_pgo_is_name(symbol_of(frame)) || !frame->line || !frame->function_line)
+			return false;
+	}
+	return true;
+}
+
+/* The innermost function of a complete location. */
 static uint32_t node_at(struct reading *reading, const struct sn_symbol_location *location)
 {
 	struct sn_pgo_profile *profile = reading->profile;
 	uint32_t node = SN_PGO_NONE, offset = 0, discriminator = 0;
 	for (uint32_t level = 0; level < location->depth; level++) {
 		const struct sn_symbol_frame *frame = &location->frames[level];
-		const char *symbol = symbol_of(frame);
-		if (!sn_pgo_is_name(symbol) || !frame->line || !frame->function_line)
-			return SN_PGO_NONE;
 		node = sn_pgo_profile_node(profile, node, offset, discriminator,
-					   sn_pgo_profile_name(profile, symbol));
+					   sn_pgo_profile_name(profile, symbol_of(frame)));
 		offset = offset_of(frame);
 		discriminator = block_of(reading, frame->call_discriminator);
 	}
@@ -103,10 +111,10 @@ static uint32_t node_at(struct reading *reading, const struct sn_symbol_location
 static uint32_t line_at(struct reading *reading, const struct sn_symbol_location *location)
 {
 	const struct sn_symbol_frame *last = &location->frames[location->depth - 1];
-	uint32_t node = node_at(reading, location);
-	return node == SN_PGO_NONE ? SN_PGO_NONE
-				   : sn_pgo_profile_line(reading->profile, node, offset_of(last),
-							 block_of(reading, last->discriminator));
+	return is_complete(location)
+		   ? sn_pgo_profile_line(reading->profile, node_at(reading, location),
+					 offset_of(last), block_of(reading, last->discriminator))
+		   : SN_PGO_NONE;
 }
 
 /* The calls of an instruction. */
