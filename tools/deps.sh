@@ -8,7 +8,7 @@ build="gcc g++ meson ninja-build pkg-config libelf-dev libdw-dev zlib1g-dev libz
 build+=" libbpf-dev clang libcapstone-dev ocl-icd-opencl-dev opencl-headers python3"
 test="$build libcmocka-dev libxxhash-dev python3-pytest python3-numpy python3-pandas elfutils binutils clang lld musl-tools libclang-rt-14-dev libomp-14-dev clang-format"
 test+=" libunwind-dev pocl-opencl-icd oclgrind ocl-icd-libopencl1 libze1 libze-dev spirv-tools libc6-dbg libpython3.11-dev python3-venv python3-pip"
-test+=" valgrind mandoc strace chromium gdb gcc-aarch64-linux-gnu libc6-dev-arm64-cross llvm-19 llvm dwz"
+test+=" valgrind mandoc strace chromium gdb gcc-aarch64-linux-gnu libc6-dev-arm64-cross llvm-19 llvm bolt-19 dwz"
 test+=" libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran"
 test+=" linux-perf babeltrace2 lttng-tools liblttng-ust-dev zsh fish"
 # For the tests of the exported page; a node from elsewhere brings its own npm, with which Debian's conflicts.

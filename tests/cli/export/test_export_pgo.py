@@ -436,6 +436,17 @@ def test_pgo_of_what_cannot_be_read(by_gcc, tmp_path, kind):
     assert "cannot write a profile of" in (said := refused(kind, tmp_path / "run.sdb")) and "cannot be read" in said
 
 
+def test_autofdo_with_debug_information_in_a_file_of_its_own(by_gcc, tmp_path):
+    program = shutil.copy(by_gcc.program, tmp_path / "branches")
+    subprocess.run(["objcopy", "--only-keep-debug", "branches", "branches.debug"], cwd=tmp_path, check=True)
+    subprocess.run(["strip", "branches"], cwd=tmp_path, check=True)
+    subprocess.run(["objcopy", "--add-gnu-debuglink=branches.debug", "branches"], cwd=tmp_path, check=True)
+    subprocess.run([SONDE, "run", "-q", "-F", "2000", "-o", tmp_path / "run.sdb", "--", program, "200"], check=True, stdout=subprocess.DEVNULL)
+    for kind, read in {"autofdo": read_text, "gcov": read_gcov}.items():
+        assert run_sonde("export", "--to", kind, "-o", tmp_path / kind, tmp_path / "run.sdb").status == 0
+        assert {"branchy", "first", "twin"} <= set(read(tmp_path / kind))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_pgo_of_code_that_is_no_file(small_db, kind):
     """The hottest image is not there: another one may be named."""
