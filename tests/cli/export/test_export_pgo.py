@@ -197,6 +197,8 @@ def test_autofdo_blocks_of_a_line(lines):
     twice = line_of("state = mixed(mixed(state) + 1)", LINES) - line_of("uint64_t twice(", LINES)
     places = [key for key in found["twice"].inlined if key[2] == "mixed"]
     assert len(places) == 2 and {offset for offset, _, _ in places} == {twice}
+    only = line_of("return (state ^ state >> 29)", LINES) - line_of("uint64_t mixed(", LINES)
+    assert {offset for place in places for offset, _ in found["twice"].inlined[place].lines} == {only}, "not the line of the padding before the loop"
     either = line_of("uint64_t either(", LINES)
     text = subprocess.run([tool("llvm-dwarfdump"), "--debug-line", lines.program], capture_output=True, text=True, check=True).stdout
     rows = [(int(address, 16), int(line), int(number)) for address, line, number in re.findall(r"^(0x[0-9a-f]+)\s+(\d+)\s+\d+\s+\d+\s+\d+\s+(\d+)", text, re.M)]
