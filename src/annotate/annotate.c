@@ -6,7 +6,9 @@
 #include "explain.h"
 
 #include "base/intern.h"
+#include "base/search.h"
 #include "base/sort_by.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "binary/structure/flow.h"
 #include "binary/symbolize.h"
@@ -17,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The symbolizer sorts all that it knows whenever it learns: it is to forget what was asked for other functions. */
-enum { ASKED_MOST = 20000 };
+/* Addresses that the symbolizer is asked for at once: it sorts all that it knows whenever it learns, so that functions are not asked for one by one. */
+enum { ASKED_MOST = 50000 };
 
 /* An address of a module that samples were taken at. */
 struct place {
@@ -43,7 +45,7 @@ struct annotating {
 	struct sn_disassembler *disassembler, *assembler; /* the second one in LLVM's syntax */
 	struct sn_effect_decoder *effects;
 	struct sn_blame_footprint footprint;
-	size_t asked;	 /* addresses of it since it forgot them */
+	size_t asked;	 /* instructions whose lines are still to be asked for */
 	uint32_t module; /* of the symbolizer */
 };
 
@@ -66,6 +68,7 @@ void sn_annotation_release(struct sn_annotation *annotation)
 		release_function(&annotation->functions[number]);
 	free(annotation->functions);
 	free(annotation->gaps);
+	free(annotation->others);
 	sn_arena_release(&annotation->texts);
 	*annotation = (struct sn_annotation){0};
 }
@@ -90,6 +93,44 @@ static const struct sonde_db_frame *native_of(const struct sonde_db *db, uint32_
 	}
 }
 
+/* What a value is of that is no machine code, by the kind of its frame. */
+static const char *why_no_code(const struct sonde_db *db, uint32_t context)
+{
+	switch (sonde_db_frame(db, sonde_db_context(db, context)->frame)->kind) {
+	case SN_FRAME_OS:
+		return "code of the kernel";
+	case SN_FRAME_IDLE:
+		return "idle";
+	case SN_FRAME_PYTHON:
+		return "Python code";
+	case SN_FRAME_NATIVE:
+	case SN_FRAME_INLINED:
+	case SN_FRAME_LOOP:
+	case SN_FRAME_LINE:
+		return "machine code of no known file";
+	case SN_FRAME_KERNEL:
+	case SN_FRAME_GPU_FUNCTION:
+	case SN_FRAME_GPU_LOOP:
+	case SN_FRAME_GPU_LINE:
+	case SN_FRAME_GPU_INSTRUCTION:
+	case SN_FRAME_GPU_OP:
+		return "code of a device";
+	default:
+		return "no machine code";
+	}
+}
+
+static int note_other(struct sn_annotation *annotation, const char *why, double value)
+{
+	for (size_t i = 0; i < annotation->other_count; i++)
+		if (annotation->others[i].why == why) {
+			annotation->others[i].value += value;
+			return 0;
+		}
+	return sn_vec_push(&annotation->others, &annotation->other_capacity,
+			   &annotation->other_count, (struct sn_annotate_gap){NULL, why, value});
+}
+
 static int collect(struct annotating *annotating)
 {
 	const struct sonde_db *db = annotating->request->db;
@@ -108,6 +149,9 @@ static int collect(struct annotating *annotating)
 					     (struct place){frame->module,
 							    frame->offset - (frame->flags & 1),
 							    SN_CODE_NONE, stat.sum, stat.count});
+		else if (stat.count > 0)
+			result = note_other(annotating->annotation,
+					    why_no_code(db, plane.contexts[i]), stat.sum);
 	}
 	sort_places(annotating->places, annotating->place_count, NULL);
 	return result;
@@ -195,6 +239,16 @@ static void open_decoders(struct annotating *annotating)
 		annotating->assembler = sn_disassembler_new(machine, SN_SYNTAX_ATT);
 }
 
+/* Of a store's "[NAME, replaced]" its file is what it says; others are as the symbolizer has them. NULL without memory. */
+static const char *why_not_read(struct annotating *annotating, enum sn_symbol_status status)
+{
+	const char *path = annotating->path, *comma = strrchr(path, ',');
+	if (*path != '[' || !comma || comma[1] != ' ' || !sn_text_ends(comma, "]"))
+		return sn_symbol_status_text(status);
+	return sn_arena_print(&annotating->annotation->texts, "the file is %.*s",
+			      (int)strlen(comma) - 3, comma + 2);
+}
+
 /* The file with the build id that was measured, and its symbols: they may lie in another one. *why where it cannot be used. */
 static int open_file(struct annotating *annotating, const struct sonde_db_module *module,
 		     const char **why)
@@ -219,8 +273,8 @@ static int open_file(struct annotating *annotating, const struct sonde_db_module
 		return result;
 	sn_symbolizer_module_info(annotating->symbolizer, annotating->module, &info);
 	if (info.status >= SN_SYMBOL_NOT_FOUND) {
-		*why = sn_symbol_status_text(info.status);
-		return 0;
+		*why = why_not_read(annotating, info.status);
+		return *why ? 0 : SN_ERR_MEMORY;
 	}
 	if (info.debug_file)
 		sn_elf_file_open(info.debug_file, &annotating->symbols, NULL);
@@ -245,6 +299,8 @@ static int note_gap(struct annotating *annotating, const char *why, double value
 
 /* ---- functions ---- */
 
+SN_SORT_BY(sort_by_owner, struct place, const void *,
+	   SN_ORDER_BY(a, b, owner) ?: SN_ORDER_BY(a, b, offset));
 SN_SORT_BY(sort_shares, struct share, const void *,
 	   SN_ORDER(b->value, a->value) ?: SN_ORDER(a->function, b->function));
 
@@ -269,29 +325,45 @@ static int share_out(struct annotating *annotating, struct place *places, size_t
 	}
 	*share_count = functions.count;
 	sn_intern_release(&functions);
+	sort_by_owner(places, count, NULL);
 	sort_shares(*shares, *share_count, NULL);
 	return result;
 }
 
-/* Where a function begins: its name and place. */
-static int describe(struct annotating *annotating, struct sn_annotated_function *function)
+/* Where a function begins: its name and place. The text of the location is copied. */
+static int describe(struct annotating *annotating, const struct sn_symbol_location *location,
+		    struct sn_annotated_function *function)
 {
 	struct sn_arena *texts = &annotating->annotation->texts;
-	struct sn_symbol_location location;
-	const char *slash = strrchr(annotating->path, '/');
-	int result = sn_symbolizer_lookup(annotating->symbolizer, annotating->module,
-					  &function->start, 1, &location);
-	if (result)
-		return result;
-	const struct sn_symbol_frame *frame = &location.frames[0];
+	const struct sn_symbol_frame *frame = &location->frames[0];
 	function->name =
 	    frame->name ? sn_arena_text(texts, frame->name)
-			: sn_arena_print(texts, "%s+0x%llx", slash ? slash + 1 : annotating->path,
+			: sn_arena_print(texts, "%s+0x%llx", sn_text_base_name(annotating->path),
 					 (unsigned long long)function->start);
 	function->file = frame->file ? sn_arena_text(texts, frame->file) : NULL;
 	function->line = frame->function_line;
 	function->image = annotating->path;
 	return function->name ? 0 : SN_ERR_MEMORY;
+}
+
+/* All of them at once, by address. */
+static int describe_all(struct annotating *annotating, struct sn_annotated_function *functions,
+			size_t count)
+{
+	uint64_t *starts = malloc((count + 1) * sizeof(*starts));
+	struct sn_symbol_location *locations = malloc((count + 1) * sizeof(*locations));
+	int result = starts && locations ? 0 : SN_ERR_MEMORY;
+	for (size_t i = 0; !result && i < count; i++)
+		starts[i] = functions[i].start;
+	if (!result)
+		result = sn_symbolizer_lookup(annotating->symbolizer, annotating->module, starts,
+					      count, locations);
+	for (size_t i = 0; !result && i < count; i++)
+		result = describe(annotating, &locations[i], &functions[i]);
+	sn_symbolizer_forget(annotating->symbolizer, annotating->module);
+	free(starts);
+	free(locations);
+	return result;
 }
 
 static bool is_asked_for(const struct annotating *annotating,
@@ -424,42 +496,55 @@ static int decode(struct annotating *annotating, struct sn_annotated_function *f
 	return result;
 }
 
-static int find_lines(struct annotating *annotating, struct sn_annotated_function *function)
+/* The source line of an instruction, and its function where that is inlined; texts of the one before are used again. */
+static int take_line(struct annotating *annotating, const struct sn_symbol_location *location,
+		     struct sn_annotated_instruction *one, struct sn_annotated_instruction *before)
 {
 	struct sn_arena *texts = &annotating->annotation->texts;
-	uint64_t *addresses = malloc((function->count + 1) * sizeof(*addresses));
-	struct sn_symbol_location *locations = malloc((function->count + 1) * sizeof(*locations));
-	const char *last = NULL, *kept = NULL, *last_name = NULL, *kept_name = NULL;
-	int result = addresses && locations ? 0 : SN_ERR_MEMORY;
-	for (size_t i = 0; !result && i < function->count; i++)
-		addresses[i] = function->instructions[i].address;
+	const struct sn_symbol_frame *frame = &location->frames[location->depth - 1];
+	if (!frame->file || !frame->line)
+		return 0;
+	one->line = frame->line;
+	one->file = sn_text_is_same(before->file, frame->file) ? before->file
+							       : sn_arena_text(texts, frame->file);
+	before->file = one->file;
+	if (location->depth < 2 || !frame->name)
+		return one->file ? 0 : SN_ERR_MEMORY;
+	one->inlined = sn_text_is_same(before->inlined, frame->name)
+			   ? before->inlined
+			   : sn_arena_text(texts, frame->name);
+	before->inlined = one->inlined;
+	return one->file && one->inlined ? 0 : SN_ERR_MEMORY;
+}
+
+SN_SORT_BY(sort_by_address, struct sn_annotated_instruction *, const void *,
+	   SN_ORDER((*a)->address, (*b)->address));
+
+/* Of the functions from `first` on, all at once: they are of the image that is being read. */
+static int find_lines(struct annotating *annotating, size_t first)
+{
+	const struct sn_annotation *annotation = annotating->annotation;
+	size_t count = annotating->asked, at = 0;
+	struct sn_annotated_instruction **all = malloc((count + 1) * sizeof(*all));
+	uint64_t *addresses = malloc((count + 1) * sizeof(*addresses));
+	struct sn_symbol_location *locations = malloc((count + 1) * sizeof(*locations));
+	struct sn_annotated_instruction before = {0};
+	int result = all && addresses && locations ? 0 : SN_ERR_MEMORY;
+	for (size_t f = first; !result && f < annotation->function_count; f++)
+		for (size_t i = 0; i < annotation->functions[f].count; i++)
+			all[at++] = &annotation->functions[f].instructions[i];
+	if (!result)
+		sort_by_address(all, count, NULL);
+	for (size_t i = 0; !result && i < count; i++)
+		addresses[i] = all[i]->address;
 	if (!result)
 		result = sn_symbolizer_lookup(annotating->symbolizer, annotating->module, addresses,
-					      function->count, locations);
-	for (size_t i = 0; !result && i < function->count; i++) {
-		const struct sn_symbol_location *location = &locations[i];
-		const struct sn_symbol_frame *frame = &location->frames[location->depth - 1];
-		if (!frame->file || !frame->line)
-			continue;
-		if (!last || strcmp(last, frame->file) != 0)
-			kept = sn_arena_text(texts, frame->file);
-		last = frame->file;
-		function->instructions[i].file = kept;
-		function->instructions[i].line = frame->line;
-		result = kept ? 0 : SN_ERR_MEMORY;
-		if (location->depth < 2 || !frame->name)
-			continue;
-		if (!last_name || strcmp(last_name, frame->name) != 0)
-			kept_name = sn_arena_text(texts, frame->name);
-		last_name = frame->name;
-		function->instructions[i].inlined = kept_name;
-		result = kept_name ? result : SN_ERR_MEMORY;
-	}
-	annotating->asked += function->count;
-	if (annotating->asked > ASKED_MOST) {
-		sn_symbolizer_forget(annotating->symbolizer, annotating->module);
-		annotating->asked = 0;
-	}
+					      count, locations);
+	for (size_t i = 0; !result && i < count; i++)
+		result = take_line(annotating, &locations[i], all[i], &before);
+	sn_symbolizer_forget(annotating->symbolizer, annotating->module);
+	annotating->asked = 0;
+	free(all);
 	free(addresses);
 	free(locations);
 	return result;
@@ -477,12 +562,12 @@ static void add_to_blocks(struct sn_annotated_function *function,
 		}
 }
 
+/* Of the places, which are sorted by owner. */
 static void add_samples(struct sn_annotated_function *function, uint32_t number,
 			const struct place *places, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (places[i].owner != number)
-			continue;
+	for (size_t i = sn_search(at, count, places[at].owner < number);
+	     i < count && places[i].owner == number; i++) {
 		size_t instruction = find_instruction(function, places[i].offset);
 		if (instruction == function->count)
 			continue;
@@ -492,25 +577,50 @@ static void add_samples(struct sn_annotated_function *function, uint32_t number,
 	}
 }
 
-static int add_function(struct annotating *annotating, const struct share *share,
-			const struct place *places, size_t count)
+/* Its instructions, without their lines. */
+static int add_function(struct annotating *annotating, const struct sn_annotated_function *found,
+			uint32_t number, const struct place *places, size_t count)
 {
 	struct sn_annotation *annotation = annotating->annotation;
-	struct sn_annotated_function function = {.value = share->value, .samples = share->samples};
-	function.start = annotating->code->functions[share->function].start;
-	function.is_modelled = annotating->effects != NULL;
-	int result = describe(annotating, &function);
-	if (result || !is_asked_for(annotating, &function, share->function))
-		return result;
-	result = decode(annotating, &function, share->function);
-	result = result ? result : find_lines(annotating, &function);
+	struct sn_annotated_function function = *found;
+	int result = decode(annotating, &function, number);
 	if (!result) {
-		add_samples(&function, share->function, places, count);
+		add_samples(&function, number, places, count);
 		result = sn_vec_push(&annotation->functions, &annotation->function_capacity,
 				     &annotation->function_count, function);
 	}
+	annotating->asked += result ? 0 : function.count;
 	if (result)
 		release_function(&function);
+	return result;
+}
+
+SN_SORT_BY(sort_by_function, struct share, const void *, SN_ORDER_BY(a, b, function));
+
+/* Those with samples that are asked for. The shares are sorted by address meanwhile. */
+static int add_functions(struct annotating *annotating, struct share *shares, size_t share_count,
+			 const struct place *places, size_t count)
+{
+	struct sn_annotated_function *found = calloc(share_count + 1, sizeof(*found));
+	size_t first = annotating->annotation->function_count;
+	sort_by_function(shares, share_count, NULL);
+	for (size_t i = 0; found && i < share_count; i++)
+		found[i] = (struct sn_annotated_function){
+		    .start = annotating->code->functions[shares[i].function].start,
+		    .value = shares[i].value,
+		    .samples = shares[i].samples,
+		    .is_modelled = annotating->effects != NULL};
+	int result = found ? describe_all(annotating, found, share_count) : SN_ERR_MEMORY;
+	for (size_t i = 0; !result && i < share_count; i++) {
+		if (is_asked_for(annotating, &found[i], shares[i].function))
+			result =
+			    add_function(annotating, &found[i], shares[i].function, places, count);
+		if (!result && (i + 1 == share_count || annotating->asked > ASKED_MOST)) {
+			result = find_lines(annotating, first);
+			first = annotating->annotation->function_count;
+		}
+	}
+	free(found);
 	return result;
 }
 
@@ -532,7 +642,7 @@ static int annotate_image(struct annotating *annotating, struct place *places, s
 	const struct sonde_db_module *module = sonde_db_module(db, places->module);
 	struct share *shares = NULL;
 	const char *why = NULL;
-	size_t share_count = 0;
+	size_t share_count = 0, kept = 0;
 	double value = 0;
 	uint32_t limit = annotating->request->limit;
 	annotating->path = sonde_db_string(db, module->path);
@@ -552,12 +662,14 @@ static int annotate_image(struct annotating *annotating, struct place *places, s
 		if (shares[i].function == SN_CODE_NONE)
 			result = note_gap(annotating, "code outside of functions", shares[i].value);
 		else if (!limit || i < limit || annotating->request->function)
-			result = add_function(annotating, &shares[i], places, count);
+			shares[kept++] = shares[i];
 		else
 			annotating->annotation->not_shown += shares[i].value;
 	}
 	if (share_count > limit && limit && !annotating->request->function)
 		annotating->annotation->left_out += share_count - limit;
+	if (!result)
+		result = add_functions(annotating, shares, kept, places, count);
 	free(shares);
 	close_image(annotating);
 	return result;

@@ -86,7 +86,7 @@ struct sn_annotated_function {
 	    is_modelled; /* the effects of its instructions are known: it has frequencies, cycles and culprits */
 };
 
-/* Why values of an image are not shown. */
+/* Why values are not shown: of an image, or of what is none. */
 struct sn_annotate_gap {
 	const char *image;
 	const char *why;
@@ -99,6 +99,8 @@ struct sn_annotation {
 	size_t function_count, function_capacity;
 	struct sn_annotate_gap *gaps; /* the largest first */
 	size_t gap_count, gap_capacity;
+	struct sn_annotate_gap *others; /* values that are of no machine code; without image */
+	size_t other_count, other_capacity;
 	double value;	    /* of the metric in all of the database */
 	double not_shown;   /* of functions that fit but are beyond the limit */
 	size_t left_out;    /* their number */

@@ -18,7 +18,10 @@
 #define UNSEEN	     0.25 /* samples of a block without any */
 #define EDGE_WEIGHT  0.3  /* of an edge's guess, in samples */
 #define WORLD_WEIGHT 0.1
-#define TOLERANCE    1e-6 /* of each flow */
+#define TOLERANCE    1e-6 /* of each flow, */
+#define ROUGHLY	     1e-3 /* or of what rests on so few samples that chance moves it by far more */
+#define FEW_SAMPLES  1000
+#define FEW_WORK     3e5 /* in place of WORK_MOST */
 #define WORK_MOST                                                                                  \
 	4e7 /* visits of links in a round; of more than a few thousand links it is too little to be exact */
 enum { STEPS = 80, CG_STEPS = 600, ROUNDS = 3 };
@@ -36,6 +39,7 @@ struct solving {
 	struct link *links;
 	size_t link_count, capacity;
 	uint32_t node_count;
+	double tolerance, work_most;
 	double work;						   /* of this round */
 	double *potential, *rest, *direction, *product, *diagonal; /* by node */
 };
@@ -170,7 +174,8 @@ static void find_potentials(struct solving *solving)
 	times_laplacian(solving);
 	for (uint32_t node = 0; node < solving->node_count; node++)
 		solving->rest[node] -= solving->product[node];
-	double now = scaled_rest(solving), enough = fmin(whole, 1) * 1e-22;
+	double now = scaled_rest(solving),
+	       enough = fmin(whole, 1) * 1e-4 * solving->tolerance * solving->tolerance;
 	for (int turn = 0; turn < CG_STEPS && now > enough; turn++) {
 		for (uint32_t node = 0; node < solving->node_count; node++) {
 			double down = solving->diagonal[node] > 0
@@ -217,10 +222,10 @@ static void solve(struct solving *solving)
 	for (size_t i = 0; i < solving->link_count; i++)
 		solving->links[i].flow = solving->links[i].guess;
 	solving->work = 0;
-	for (int turn = 0; turn < STEPS && solving->work < WORK_MOST; turn++) {
+	for (int turn = 0; turn < STEPS && solving->work < solving->work_most; turn++) {
 		find_rest(solving);
 		find_potentials(solving);
-		if (take_step(solving) < TOLERANCE)
+		if (take_step(solving) < solving->tolerance)
 			break;
 	}
 }
@@ -317,6 +322,8 @@ int sn_frequencies_find(struct sn_frequencies *frequencies, const struct sn_flow
 	int result = make(frequencies, graph, &solving);
 	result = result ? result : sn_outside_find(&outside, graph);
 	result = result ? result : add_blocks(&solving, graph, blocks);
+	solving.tolerance = samples < FEW_SAMPLES ? ROUGHLY : TOLERANCE;
+	solving.work_most = samples < FEW_SAMPLES ? FEW_WORK : WORK_MOST;
 	if (!result)
 		scale_blocks(&solving, most);
 	result = result ? result : add_edges(&solving, graph, &outside);

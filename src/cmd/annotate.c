@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIMIT_USUAL = 1, LIMIT_MOST = 1000000 };
+enum { LIMIT_USUAL = 1, LIMIT_ROWS = 20, LIMIT_MOST = 1000000 };
 enum form { FORM_TEXT, FORM_JSON };
+enum show { SHOW_LISTING, SHOW_INSTRUCTIONS, SHOW_STALLS, SHOW_CAUSES };
 
 struct request {
 	struct sn_options options;
@@ -20,7 +21,8 @@ struct request {
 	struct sn_source_roots sources;
 	const char *metric, *path;
 	char *image; /* "IMAGE:FUNCTION", cut in two */
-	int form, syntax;
+	int form, syntax, show;
+	uint32_t rows; /* of all but the listing */
 	bool is_full, has_limit;
 };
 
@@ -30,13 +32,15 @@ static int parse_limit(void *context, const struct sn_options *options, const ch
 	double limit;
 	int status = sn_options_number(options, "--limit", text, 0, LIMIT_MOST, &limit);
 	request->has_limit = true;
-	request->asked.limit = (uint32_t)limit;
+	request->asked.limit = request->rows = (uint32_t)limit;
 	return status;
 }
 
 static bool read_options(struct request *request)
 {
 	const struct sn_option table[] = {
+	    {"view",
+	     SN_OPTION_CHOICE(request->show, "listing", "instructions", "stalls", "causes")},
 	    {"metric", .text = &request->metric},
 	    {"limit", .parse = parse_limit, .context = request},
 	    {"full", .flag = &request->is_full},
@@ -84,7 +88,12 @@ static void cut_image(struct request *request)
 		*colon = 0; /* of no image: what stands before the first one is told */
 	request->asked.function = !is_whole && colon && colon[1] ? colon + 1 : NULL;
 	request->asked.image = *request->image ? request->image : NULL;
-	if (!request->has_limit && request->asked.function)
+}
+
+/* Of functions: all of them where one is named, and for what is of all. */
+static void choose_limit(struct request *request)
+{
+	if ((!request->has_limit && request->asked.function) || request->show != SHOW_LISTING)
 		request->asked.limit = 0;
 }
 
@@ -109,7 +118,9 @@ static int choose_metric(struct request *request)
 static int refuse(const struct request *request, const struct sn_annotation *annotation)
 {
 	const char *image = request->asked.image, *function = request->asked.function;
-	if (annotation->function_count)
+	bool tells_why = request->show == SHOW_CAUSES && !function && annotation->value > 0 &&
+			 (!image || annotation->has_image);
+	if (annotation->function_count || tells_why)
 		return 0;
 	if (!annotation->has_image)
 		return image
@@ -123,24 +134,67 @@ static int refuse(const struct request *request, const struct sn_annotation *ann
 			       annotation->gaps[0].why);
 }
 
+static int print_listing(struct request *request, const struct sn_annotation *annotation,
+			 const struct sn_annotate_view *view, const struct sn_terminal *page)
+{
+	if (request->form == FORM_JSON)
+		sn_annotate_json(annotation, view, stdout);
+	else
+		sn_annotate_text(annotation, view, page);
+	return SN_EXIT_DONE;
+}
+
+static int print_ranking(struct request *request, const struct sn_annotation *annotation,
+			 const struct sn_annotate_view *view, const struct sn_terminal *page)
+{
+	struct sn_annotate_ranking ranking;
+	enum sn_ranking by = request->show == SHOW_STALLS ? SN_RANKING_STALLS : SN_RANKING_SAMPLES;
+	int result = sn_annotate_rank(annotation, by, &ranking);
+	if (!result && request->form == FORM_JSON)
+		sn_ranking_json(annotation, &ranking, by, view, stdout);
+	else if (!result)
+		sn_ranking_text(annotation, &ranking, by, view, page);
+	free(ranking.items);
+	return result ? sn_command_fail("out of memory") : SN_EXIT_DONE;
+}
+
+static int print_causes(struct request *request, const struct sn_annotation *annotation,
+			const struct sn_annotate_view *view, const struct sn_terminal *page)
+{
+	struct sn_annotate_summary summary;
+	int result = sn_annotate_sum_up(annotation, &request->asked, &summary);
+	if (!result && request->form == FORM_JSON)
+		sn_summary_json(annotation, &summary, view, stdout);
+	else if (!result)
+		sn_summary_text(annotation, &summary, view, page);
+	free(summary.reasons);
+	return result ? sn_command_fail("out of memory") : SN_EXIT_DONE;
+}
+
 static int print(struct request *request, const struct sn_annotation *annotation)
 {
+	static int (*const prints[])(struct request *, const struct sn_annotation *,
+				     const struct sn_annotate_view *,
+				     const struct sn_terminal *) = {
+	    [SHOW_LISTING] = print_listing,
+	    [SHOW_INSTRUCTIONS] = print_ranking,
+	    [SHOW_STALLS] = print_ranking,
+	    [SHOW_CAUSES] = print_causes,
+	};
 	struct sn_source source;
 	const struct sonde_db *db = request->asked.db;
-	const struct sn_annotate_view view = {db, request->asked.metric, &source, request->is_full};
+	const struct sn_annotate_view view = {db, request->asked.metric, &source, request->is_full,
+					      request->rows};
 	const struct sn_terminal page = {stdout, sn_terminal_width(), sn_terminal_has_color(stdout),
 					 sn_terminal_is_unicode()};
 	int status = refuse(request, annotation);
 	if (status)
 		return status;
 	sn_source_init(&source, db, &request->sources, sn_text_measured_ns(db));
-	if (request->form == FORM_JSON)
-		sn_annotate_json(annotation, &view, stdout);
-	else
-		sn_annotate_text(annotation, &view, &page);
+	status = prints[request->show](request, annotation, &view, &page);
 	sn_source_release(&source);
 	sn_sources_tell_outside(&request->sources);
-	return SN_EXIT_DONE;
+	return status;
 }
 
 static int run(struct request *request, struct sonde_db *db)
@@ -149,6 +203,7 @@ static int run(struct request *request, struct sonde_db *db)
 	struct sn_error error = {""};
 	request->asked.db = db;
 	cut_image(request);
+	choose_limit(request);
 	int status = choose_metric(request);
 	if (status)
 		return status;
@@ -162,7 +217,8 @@ static int run(struct request *request, struct sonde_db *db)
 int sn_command_annotate_run(int argc, char **argv)
 {
 	struct request request = {.options = {&sn_command_annotate, argc, argv},
-				  .asked = {.limit = LIMIT_USUAL}};
+				  .asked = {.limit = LIMIT_USUAL},
+				  .rows = LIMIT_ROWS};
 	struct sonde_db *db = NULL;
 	if (!read_options(&request))
 		return request.options.status;

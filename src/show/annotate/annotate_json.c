@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* docs/format/annotate.md describes it. */
-#include "annotate_forms.h"
+#include "annotate_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-static void put_address(struct sn_json *json, const char *key, uint64_t address)
+void sn_annotate_put_address(struct sn_json *json, const char *key, uint64_t address)
 {
 	char text[24];
 	snprintf(text, sizeof(text), "0x%" PRIx64, address);
 	sn_json_put_text(json, key, text);
+}
+
+void sn_annotate_put_place(struct sn_json *json, const struct sn_annotated_instruction *one)
+{
+	sn_annotate_put_address(json, "address", one->address);
+	sn_json_texts(json, {"text", one->text}, {"file", one->file}, {"inlined", one->inlined});
+	if (one->line)
+		sn_json_put_unsigned(json, "line", one->line);
+	else
+		sn_json_put_text(json, "line", NULL);
 }
 
 static void put_functions(const struct sn_annotation *annotation, struct sn_json *json)
@@ -21,28 +31,21 @@ static void put_functions(const struct sn_annotation *annotation, struct sn_json
 		sn_json_texts(json, {"name", function->name}, {"image", function->image},
 			      {"file", function->file});
 		sn_json_put_unsigned(json, "line", function->line);
-		put_address(json, "address", function->start);
+		sn_annotate_put_address(json, "address", function->start);
 		sn_json_numbers(json, {"samples", function->samples}, {"value", function->value});
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
 }
 
-/* Executions such that these times the cycles are the value. */
-static double frequency_of(const struct sn_annotated_function *function, double frequency)
+void sn_annotate_put_frequency(const struct sn_annotated_function *function, double frequency,
+			       unsigned confidence, struct sn_json *json)
 {
-	return function->samples > 0 ? frequency * function->value / function->samples : 0;
+	sn_json_put_number(json, "frequency", sn_annotate_runs(function, frequency));
+	sn_json_put_text(json, "frequency_confidence", sn_annotate_confidence(confidence));
 }
 
-static void put_frequency(const struct sn_annotated_function *function, double frequency,
-			  unsigned confidence, struct sn_json *json)
-{
-	static const char *const words[] = {"low", "medium", "high"};
-	sn_json_put_number(json, "frequency", frequency_of(function, frequency));
-	sn_json_put_text(json, "frequency_confidence", words[confidence]);
-}
-
-static void put_blame(const struct sn_insn_blame *blame, struct sn_json *json)
+void sn_annotate_put_blame(const struct sn_insn_blame *blame, struct sn_json *json)
 {
 	sn_json_put_known(json, "cpi", blame->cycles);
 	sn_json_put_number(json, "stall_cycles", blame->stall);
@@ -90,19 +93,12 @@ static void put_instructions(const struct sn_annotation *annotation, struct sn_j
 		for (size_t i = 0; i < function->count; i++) {
 			const struct sn_annotated_instruction *one = &function->instructions[i];
 			sn_json_begin(json, '{');
-			put_address(json, "address", one->address);
-			sn_json_put_text(json, "text", one->text);
-			sn_json_put_text(json, "file", one->file);
-			sn_json_put_text(json, "inlined", one->inlined);
-			if (one->line)
-				sn_json_put_unsigned(json, "line", one->line);
-			else
-				sn_json_put_text(json, "line", NULL);
+			sn_annotate_put_place(json, one);
 			sn_json_numbers(json, {"samples", one->samples}, {"value", one->value},
 					{"function", (double)f});
 			sn_json_put_bool(json, "begins_block", one->begins_block);
-			put_frequency(function, one->frequency, one->confidence, json);
-			put_blame(&one->blame, json);
+			sn_annotate_put_frequency(function, one->frequency, one->confidence, json);
+			sn_annotate_put_blame(&one->blame, json);
 			sn_json_end(json, '}');
 		}
 	}
@@ -119,8 +115,8 @@ static void put_flow(const struct sn_annotation *annotation, struct sn_json *jso
 		for (uint32_t block = 0; block < function->block_count; block++) {
 			const struct sn_annotated_block *one = &function->blocks[block];
 			sn_json_begin(json, '{');
-			put_address(json, "start", one->start);
-			put_address(json, "end", one->end);
+			sn_annotate_put_address(json, "start", one->start);
+			sn_annotate_put_address(json, "end", one->end);
 			sn_json_numbers(json, {"class", one->class}, {"samples", one->samples},
 					{"value", one->value}, {"function", (double)f},
 					{"micro_operations", (double)one->issue.parts},
@@ -128,7 +124,7 @@ static void put_flow(const struct sn_annotation *annotation, struct sn_json *jso
 					{"cycles_of_units", (double)one->issue.resource},
 					{"loads", one->issue.loads},
 					{"dependent_loads", one->issue.dependent_loads});
-			put_frequency(function, one->frequency, one->confidence, json);
+			sn_annotate_put_frequency(function, one->frequency, one->confidence, json);
 			sn_json_end(json, '}');
 		}
 	}
@@ -142,10 +138,33 @@ static void put_flow(const struct sn_annotation *annotation, struct sn_json *jso
 			sn_json_numbers(json, {"from", (double)first + one->from},
 					{"to", (double)first + one->to});
 			sn_json_put_id(json, "class", one->class);
-			put_frequency(function, one->frequency, one->confidence, json);
+			sn_annotate_put_frequency(function, one->frequency, one->confidence, json);
 			sn_json_end(json, '}');
 		}
 		first += function->block_count;
+	}
+	sn_json_end(json, ']');
+}
+
+void sn_annotate_put_metric(struct sn_json *json, const struct sn_annotation *annotation,
+			    const struct sn_annotate_view *view)
+{
+	const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metric);
+	sn_json_texts(json, {"metric", sonde_db_string(view->db, metric->name)},
+		      {"unit", sonde_db_string(view->db, metric->unit)});
+	sn_json_put_number(json, "value", annotation->value);
+}
+
+void sn_annotate_put_gaps(struct sn_json *json, const struct sn_annotation *annotation)
+{
+	sn_json_put_text(json, "no_model", annotation->no_mca);
+	sn_json_open(json, "not_shown", '[');
+	for (size_t i = 0; i < annotation->gap_count; i++) {
+		sn_json_begin(json, '{');
+		sn_json_texts(json, {"image", annotation->gaps[i].image},
+			      {"why", annotation->gaps[i].why});
+		sn_json_put_number(json, "value", annotation->gaps[i].value);
+		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
 }
@@ -154,25 +173,13 @@ void sn_annotate_json(const struct sn_annotation *annotation, const struct sn_an
 		      FILE *out)
 {
 	struct sn_json json = {.out = out};
-	const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metric);
 	sn_json_begin(&json, '{');
-	sn_json_texts(&json, {"metric", sonde_db_string(view->db, metric->name)},
-		      {"unit", sonde_db_string(view->db, metric->unit)});
-	sn_json_put_number(&json, "value", annotation->value);
+	sn_annotate_put_metric(&json, annotation, view);
 	put_functions(annotation, &json);
 	put_instructions(annotation, &json);
 	put_flow(annotation, &json);
 	put_summary(annotation, &json);
-	sn_json_put_text(&json, "no_model", annotation->no_mca);
-	sn_json_open(&json, "not_shown", '[');
-	for (size_t i = 0; i < annotation->gap_count; i++) {
-		sn_json_begin(&json, '{');
-		sn_json_texts(&json, {"image", annotation->gaps[i].image},
-			      {"why", annotation->gaps[i].why});
-		sn_json_put_number(&json, "value", annotation->gaps[i].value);
-		sn_json_end(&json, '}');
-	}
-	sn_json_end(&json, ']');
+	sn_annotate_put_gaps(&json, annotation);
 	sn_json_end(&json, '}');
 	putc('\n', out);
 }

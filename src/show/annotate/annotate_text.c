@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A listing: source lines, and below each the instructions that the compiler made of it, with their samples. */
-#include "annotate_forms.h"
+#include "annotate_parts.h"
 
 #include "base/sort_by.h"
 #include "base/utf8.h"
@@ -19,18 +19,31 @@ enum {
 	CULPRITS = 3,	    /* of an instruction, the most likely ones */
 };
 
-static const char *unit_of(const struct sn_annotate_view *view)
+const char *sn_annotate_unit(const struct sn_annotate_view *view)
 {
 	return sonde_db_string(view->db, sonde_db_metric(view->db, view->metric)->unit);
 }
 
-static void print_clean(const struct sn_terminal *page, const char *text, int room)
+void sn_annotate_clean(const struct sn_terminal *page, const char *text, int room)
 {
 	char clean[1024];
 	sn_utf8_clean(text, clean, sizeof(clean));
 	if (room > 8)
 		sn_utf8_elide(clean, (size_t)room);
 	fputs(clean, page->out);
+}
+
+double sn_annotate_runs(const struct sn_annotated_function *function, double frequency)
+{
+	return function->samples > 0 ? frequency * function->value / function->samples : 0;
+}
+
+const char *sn_annotate_confidence(unsigned confidence)
+{
+	static const char *const words[] = {[SN_CONFIDENCE_LOW] = "low",
+					    [SN_CONFIDENCE_MEDIUM] = "medium",
+					    [SN_CONFIDENCE_HIGH] = "high"};
+	return words[confidence];
 }
 
 static void print_heading(const struct sn_annotation *annotation,
@@ -41,19 +54,19 @@ static void print_heading(const struct sn_annotation *annotation,
 	const char *slash = strrchr(function->image, '/');
 	const char *dot = page->is_unicode ? " \xc2\xb7 " : " | ";
 	sn_text_style(page, SN_BOLD);
-	print_clean(page, function->name, 0);
+	sn_annotate_clean(page, function->name, 0);
 	sn_text_style(page, SN_PLAIN);
 	fputs("  [", page->out);
-	print_clean(page, slash ? slash + 1 : function->image, 0);
+	sn_annotate_clean(page, slash ? slash + 1 : function->image, 0);
 	fputs("]", page->out);
 	fprintf(page->out, "%s%s of %s", dot,
 		sn_number_part(function->value, annotation->value).text,
 		sonde_db_string(view->db, metric->name));
 	fprintf(page->out, ", %s, %s sample%s\n",
-		sn_number_text(function->value, unit_of(view)).text,
+		sn_number_text(function->value, sn_annotate_unit(view)).text,
 		sn_number_counted(function->samples).text, function->samples == 1 ? "" : "s");
 	if (function->file) {
-		print_clean(page, function->file, 0);
+		sn_annotate_clean(page, function->file, 0);
 		fprintf(page->out, function->line ? ":%" PRIu32 "\n" : "\n", function->line);
 	}
 }
@@ -82,10 +95,10 @@ static void print_line(const struct sn_annotate_view *view, const struct sn_term
 	sn_source_line(view->source, one->file, one->line, text, sizeof(text));
 	sn_text_style(page, SN_DIM);
 	fprintf(page->out, "%*s", TEXT_COLUMN - 2, "");
-	print_clean(page, place, 0);
+	sn_annotate_clean(page, place, 0);
 	if (*text) {
 		fputs("  ", page->out);
-		print_clean(
+		sn_annotate_clean(
 		    page, text,
 		    view->is_full ? 0 : page->width - TEXT_COLUMN - (int)sn_utf8_columns(place));
 	}
@@ -93,23 +106,38 @@ static void print_line(const struct sn_annotate_view *view, const struct sn_term
 	putc('\n', page->out);
 }
 
-/* Frequency and cycles of an execution, with a mark where the former is little known. */
-static void print_cycles(const struct sn_annotated_function *function,
-			 const struct sn_annotated_instruction *one, const struct sn_terminal *page)
+struct sn_annotate_speed sn_annotate_speed_of(const struct sn_annotated_function *function,
+					      const struct sn_annotated_instruction *one)
 {
 	static const char marks[] = {
 	    [SN_CONFIDENCE_LOW] = '?', [SN_CONFIDENCE_MEDIUM] = '~', [SN_CONFIDENCE_HIGH] = ' '};
-	double runs =
-	    function->samples > 0 ? one->frequency * function->value / function->samples : 0;
-	if (runs >= 1)
-		fprintf(page->out, " %6s%c", sn_number_text(runs, "1").text,
-			marks[one->confidence]);
-	else
-		fprintf(page->out, "%8s", "");
-	if (runs >= 1 && one->blame.cycles >= 0.005)
-		fprintf(page->out, "%5.*f", one->blame.cycles < 100 ? 2 : 0, one->blame.cycles);
-	else
-		fprintf(page->out, "%5s", "");
+	struct sn_annotate_speed speed = {"", ""};
+	double runs = sn_annotate_runs(function, one->frequency);
+	if (runs < 1)
+		return speed;
+	snprintf(speed.runs, sizeof(speed.runs), "%s%c", sn_number_text(runs, "1").text,
+		 marks[one->confidence]);
+	if (one->blame.cycles >= 0.005)
+		snprintf(speed.cycles, sizeof(speed.cycles), "%.*f",
+			 one->blame.cycles < 100 ? 2 : 0, one->blame.cycles);
+	return speed;
+}
+
+struct sn_annotate_culprits sn_annotate_culprits_of(const struct sn_insn_blame *blame)
+{
+	struct sn_annotate_culprits culprits = {""};
+	char *text = culprits.text;
+	size_t length = 0, size = sizeof(culprits.text);
+	for (uint32_t i = 0; i < blame->culprit_count && i < CULPRITS; i++) {
+		const struct sn_culprit *culprit = &blame->culprits[i];
+		if ((double)culprit->share < 0.01 || length >= size)
+			break;
+		length += (size_t)snprintf(text + length, size - length, "%s%s %.0f-%.0f%%",
+					   i ? ", " : "", sn_cause_text(culprit->cause),
+					   100 * (double)culprit->min_share,
+					   100 * (double)culprit->max_share);
+	}
+	return culprits;
 }
 
 /* What was waited for at an instruction with a good part of the samples. */
@@ -117,25 +145,12 @@ static void print_culprits(const struct sn_annotated_function *function,
 			   const struct sn_annotated_instruction *one,
 			   const struct sn_terminal *page)
 {
-	const struct sn_insn_blame *blame = &one->blame;
-	char text[256];
-	size_t length = 0;
-	if (blame->waits * 100 < BLAMED_PERCENT * function->samples)
-		return;
-	for (uint32_t i = 0; i < blame->culprit_count && i < CULPRITS; i++) {
-		const struct sn_culprit *culprit = &blame->culprits[i];
-		if ((double)culprit->share < 0.01 || length >= sizeof(text))
-			break;
-		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s %.0f-%.0f%%",
-					   i ? ", " : "", sn_cause_text(culprit->cause),
-					   100 * (double)culprit->min_share,
-					   100 * (double)culprit->max_share);
-	}
-	if (!length)
+	struct sn_annotate_culprits culprits = sn_annotate_culprits_of(&one->blame);
+	if (one->blame.waits * 100 < BLAMED_PERCENT * function->samples || !*culprits.text)
 		return;
 	sn_text_style(page, SN_DIM);
 	fprintf(page->out, "%15s  waits: ", "");
-	print_clean(page, text, page->width - 25);
+	sn_annotate_clean(page, culprits.text, page->width - 25);
 	sn_text_style(page, SN_PLAIN);
 	putc('\n', page->out);
 }
@@ -152,10 +167,11 @@ static void print_instruction(const struct sn_annotated_function *function,
 	} else {
 		fprintf(page->out, "%14s", "");
 	}
-	print_cycles(function, one, page);
-	fprintf(page->out, " %8" PRIx64 " %c ", one->address, one->begins_block ? '>' : ' ');
-	print_clean(page, *one->text ? one->text : "?",
-		    view->is_full ? 0 : page->width - TEXT_COLUMN);
+	struct sn_annotate_speed speed = sn_annotate_speed_of(function, one);
+	fprintf(page->out, " %7s%5s %8" PRIx64 " %c ", speed.runs, speed.cycles, one->address,
+		one->begins_block ? '>' : ' ');
+	sn_annotate_clean(page, *one->text ? one->text : "?",
+			  view->is_full ? 0 : page->width - TEXT_COLUMN);
 	sn_text_style(page, one->samples > 0 && is_hot ? SN_PLAIN : "");
 	putc('\n', page->out);
 	print_culprits(function, one, page);
@@ -219,15 +235,17 @@ static void print_instructions(const struct sn_annotated_function *function,
 
 #define LEAST_GAP 0.001 /* of all; less is not worth a line */
 
-static void print_gaps(const struct sn_annotation *annotation, const struct sn_terminal *page)
+void sn_annotate_print_gaps(const struct sn_annotation *annotation, const struct sn_terminal *page)
 {
 	enum { SHOWN = 4 };
+	if (annotation->no_mca)
+		fprintf(page->out, "%s.\n", annotation->no_mca);
 	for (size_t i = 0; i < annotation->gap_count && i < SHOWN; i++) {
 		const struct sn_annotate_gap *gap = &annotation->gaps[i];
 		if (gap->value < LEAST_GAP * annotation->value)
 			break;
 		fputs("Not shown: ", page->out);
-		print_clean(page, gap->image, 0);
+		sn_annotate_clean(page, gap->image, 0);
 		fprintf(page->out, ", %s: %s.\n",
 			sn_number_part(gap->value, annotation->value).text, gap->why);
 	}
@@ -247,7 +265,5 @@ void sn_annotate_text(const struct sn_annotation *annotation, const struct sn_an
 		print_parts(&annotation->functions[i], page);
 		putc('\n', page->out);
 	}
-	if (annotation->no_mca)
-		fprintf(page->out, "%s.\n", annotation->no_mca);
-	print_gaps(annotation, page);
+	sn_annotate_print_gaps(annotation, page);
 }
