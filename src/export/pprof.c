@@ -16,7 +16,7 @@
 #include "protobuf.h"
 #include "stack.h"
 #include "format/measurement/measurement.h"
-#include "show/tree/group.h"
+#include "frame/group.h"
 #include "show/tree/view.h"
 
 #include <math.h>

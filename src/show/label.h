@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "show/tree/group.h"
+#include "frame/group.h"
 #include "sonde/db.h"
 
 #include <stdbool.h>

@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -76,16 +77,78 @@ int sn_store_refuse_range(const char *path)
 			       range.option, path);
 }
 
+int sn_store_parse_range(const struct sn_options *options, const char *option, const char *text,
+			 struct sn_epochs_wanted *wanted)
+{
+	char first[64];
+	const char *dots = strstr(text, "..");
+	size_t length = dots ? (size_t)(dots - text) : strlen(text);
+	*wanted = (struct sn_epochs_wanted){.until_ns = UINT64_MAX, .is_apart = true};
+	snprintf(first, sizeof(first), "%.*s", (int)(length < 63 ? length : 63), text);
+	bool is_read = sn_moment_read(first, now_ns(), &wanted->since_ns) &&
+		       (!dots || !dots[2] || sn_moment_read(dots + 2, now_ns(), &wanted->until_ns));
+	if (!is_read)
+		return sn_options_refuse(options, option, text,
+					 "no range of time: 2d..1d, 1h or "
+					 "2026-11-30T12:00..2026-11-30T13:00");
+	return wanted->since_ns < wanted->until_ns
+		   ? 0
+		   : sn_options_refuse(options, option, text, "a range that ends before it begins");
+}
+
+int sn_store_parse_duration(const struct sn_options *options, const char *option, const char *text,
+			    uint64_t *duration_ns)
+{
+	uint64_t moment_ns;
+	bool is_read = sn_moment_read(text, UINT64_MAX, &moment_ns) && moment_ns > UINT64_MAX / 2;
+	*duration_ns = is_read ? UINT64_MAX - moment_ns : 0;
+	return *duration_ns
+		   ? 0
+		   : sn_options_refuse(options, option, text, "no duration: 15m, 1h or 1d");
+}
+
+struct import {
+	const char *path;
+	const struct sn_epochs_wanted *wanted;
+};
+
 static int import(void *context, const char *output, struct sn_error *error)
 {
-	const char *path = context;
+	const struct import *from = context;
 	struct sn_import_notes notes = {0};
 	struct sn_import_counts counts;
 	struct sn_import_request request = {
-	    .notes = &notes, .paths = &path, .path_count = 1, .own = &range.wanted};
+	    .notes = &notes, .paths = &from->path, .path_count = 1, .own = (void *)from->wanted};
 	int result = sn_import(&sn_importer_epochs, &request, output, &counts, error);
 	sn_command_import_notes(&notes);
 	return result;
+}
+
+int sn_store_open_range(const char *path, const struct sn_epochs_wanted *wanted,
+			struct sonde_db **db, struct sn_error *error)
+{
+	struct sn_epochs_wanted own = *wanted;
+	struct import from = {path, &own};
+	own.image = range.wanted.image;
+	sn_progress_show(false);
+	int result = sn_command_open_hidden(import, &from, db, error);
+	sn_progress_end();
+	return result;
+}
+
+int sn_store_bounds(const char *path, uint64_t *first_ns, uint64_t *last_ns)
+{
+	struct sn_epoch_store store;
+	struct sn_error error = {""};
+	const struct sn_epochs_wanted *wanted = &range.wanted;
+	if (wanted->since_ns > wanted->until_ns)
+		return sn_command_fail("--since is later than --until: there is no time between");
+	if (sn_epoch_store_open(&store, path, wanted->since_ns, wanted->until_ns, &error))
+		return sn_command_fail("%s", error.text);
+	*first_ns = store.first_ns > wanted->since_ns ? store.first_ns : wanted->since_ns;
+	*last_ns = store.last_ns < wanted->until_ns ? store.last_ns : wanted->until_ns;
+	sn_epoch_store_close(&store);
+	return *first_ns <= *last_ns ? 0 : sn_command_fail("no samples in '%s' in that time", path);
 }
 
 static double property(const struct sonde_db *db, const char *key)
@@ -122,10 +185,7 @@ int sn_store_open(const char *path, struct sonde_db **db)
 	struct sn_error error = {""};
 	if (range.wanted.since_ns > range.wanted.until_ns)
 		return sn_command_fail("--since is later than --until: there is no time between");
-	sn_progress_show(false);
-	int result = sn_command_open_hidden(import, (void *)path, db, &error);
-	sn_progress_end();
-	if (result)
+	if (sn_store_open_range(path, &range.wanted, db, &error))
 		return sn_command_fail("%s", error.text);
 	tell_range(*db);
 	return 0;

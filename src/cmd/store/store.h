@@ -13,8 +13,10 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct sn_epochs_wanted;
+struct sn_error;
 struct sn_options;
 struct sonde_db;
 
@@ -34,5 +36,16 @@ int sn_store_open(const char *path, struct sonde_db **db);
 const struct sn_epochs_wanted *sn_store_wanted(void);
 /* For what is no store: 0, or an exit status after saying that a range needs one. */
 int sn_store_refuse_range(const char *path);
+/* "FROM..TO", "FROM.." or "FROM", each a time as of --since: a range that shares no sample with another that begins where it ends. 0, or an exit status after explaining the mistake. */
+int sn_store_parse_range(const struct sn_options *options, const char *option, const char *text,
+			 struct sn_epochs_wanted *wanted);
+/* The duration of "15m", "1h30m" in nanoseconds. 0, or an exit status after explaining the mistake. */
+int sn_store_parse_duration(const struct sn_options *options, const char *option, const char *text,
+			    uint64_t *duration_ns);
+/* A database of that range, and of the image of --image. 0 or a negative enum sn_err: SN_ERR_MISSING where nothing was sampled then. */
+int sn_store_open_range(const char *path, const struct sn_epochs_wanted *wanted,
+			struct sonde_db **db, struct sn_error *error);
+/* From when to when a store has samples, within --since and --until. 0, or an exit status after printing the reason. */
+int sn_store_bounds(const char *path, uint64_t *first_ns, uint64_t *last_ns);
 /* What `sonde info` tells of a store. Returns the exit status. */
 int sn_store_info(const char *path, bool is_json);

@@ -207,6 +207,16 @@ static void note_damage(struct importing *importing, const char *path,
 			 info->name, damage);
 }
 
+static bool is_wanted(const struct sn_epochs_wanted *wanted, const struct sn_epoch_flush *flush)
+{
+	struct sn_epoch_summary summary;
+	if (!wanted->is_apart)
+		return sn_epoch_is_within(flush, wanted->since_ns, wanted->until_ns);
+	sn_epoch_summary_init(&summary);
+	sn_epoch_summary_add(&summary, flush);
+	return summary.begin_ns >= wanted->since_ns && summary.begin_ns < wanted->until_ns;
+}
+
 static int read_epoch(struct importing *importing, const char *path, struct sn_epoch_info *info,
 		      struct sn_error *error)
 {
@@ -217,8 +227,7 @@ static int read_epoch(struct importing *importing, const char *path, struct sn_e
 	while (!result && info->reader &&
 	       (result = sn_epoch_reader_next(info->reader, &piece, error)) > 0) {
 		if (piece.begins_part)
-			is_in = sn_epoch_is_within(piece.flush, importing->wanted.since_ns,
-						   importing->wanted.until_ns);
+			is_in = is_wanted(&importing->wanted, piece.flush);
 		result = is_in ? read_piece(importing, &piece,
 					    sn_epoch_reader_dictionary(info->reader), error)
 			       : 0;

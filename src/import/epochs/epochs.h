@@ -13,6 +13,8 @@ struct sn_epochs_wanted {
 	 * some extent is taken as a whole. */
 	uint64_t since_ns, until_ns;
 	const char *image; /* the path of an image or its last component; NULL: all */
+	/* A part lies in the range in which it begins, so that ranges one after the other, each without its end, share none. */
+	bool is_apart;
 };
 
 extern const struct sn_importer sn_importer_epochs;

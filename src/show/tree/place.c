@@ -10,7 +10,7 @@
 #include "base/table.h"
 #include "base/utf8.h"
 #include "base/vec.h"
-#include "group.h"
+#include "frame/group.h"
 #include "show/label.h"
 
 #include <errno.h>

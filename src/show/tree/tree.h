@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "group.h"
+#include "frame/group.h"
 #include "query.h"
 #include "sonde/db.h"
 
