@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include "show/annotate/annotate_forms.h"
+#include "show/annotate/flow_picture.h"
 #include "show/source/source_roots.h"
 #include "show/tree/text.h"
 #include "show/tree/view.h"
@@ -20,7 +21,8 @@ struct request {
 	struct sn_annotate_request asked;
 	struct sn_source_roots sources;
 	const char *metric, *path;
-	char *image; /* "IMAGE:FUNCTION", cut in two */
+	const char *svg, *dot, *html; /* files for pictures of one function */
+	char *image;		      /* "IMAGE:FUNCTION", cut in two */
 	int form, syntax, show;
 	uint32_t rows; /* of all but the listing */
 	bool is_full, has_limit;
@@ -45,6 +47,9 @@ static bool read_options(struct request *request)
 	    {"limit", .parse = parse_limit, .context = request},
 	    {"full", .flag = &request->is_full},
 	    {"syntax", SN_OPTION_CHOICE(request->syntax, "att", "intel")},
+	    {"svg", .text = &request->svg, .is_path = true},
+	    {"dot", .text = &request->dot, .is_path = true},
+	    {"html", .text = &request->html, .is_path = true},
 	    {"source", .parse = sn_sources_parse, .context = &request->sources, .is_path = true},
 	    {"format", SN_OPTION_CHOICE(request->form, "text", "json")},
 	    SN_STORE_TIMES,
@@ -55,6 +60,11 @@ static bool read_options(struct request *request)
 	return true;
 }
 
+static bool wants_picture(const struct request *request)
+{
+	return request->svg || request->dot || request->html;
+}
+
 /* DATABASE [IMAGE[:FUNCTION]] */
 static int read_operands(struct request *request)
 {
@@ -62,6 +72,10 @@ static int read_operands(struct request *request)
 	if (optind >= options->argc)
 		return sn_command_misuse(options->command, "missing database");
 	request->path = options->argv[optind];
+	if (wants_picture(request) && request->show != SHOW_LISTING)
+		return sn_command_misuse(options->command,
+					 "--svg, --dot and --html are pictures of one function, "
+					 "not of a view");
 	if (optind + 2 < options->argc)
 		return sn_command_misuse(options->command, "one image only: '%s' is too much",
 					 options->argv[optind + 2]);
@@ -134,6 +148,48 @@ static int refuse(const struct request *request, const struct sn_annotation *ann
 			       annotation->gaps[0].why);
 }
 
+static int write_svg(void *picture, FILE *out, struct sn_error *error)
+{
+	(void)error;
+	sn_flow_svg(picture, out);
+	return 0;
+}
+
+static int write_dot(void *picture, FILE *out, struct sn_error *error)
+{
+	(void)error;
+	sn_flow_dot(picture, out);
+	return 0;
+}
+
+static int write_html(void *picture, FILE *out, struct sn_error *error)
+{
+	(void)error;
+	sn_flow_html(picture, out);
+	return 0;
+}
+
+/* Of the first function, which is the most expensive one. */
+static int draw(const struct request *request, const struct sn_annotation *annotation,
+		const struct sn_annotate_view *view)
+{
+	const struct {
+		const char *path;
+		int (*write)(void *picture, FILE *out, struct sn_error *error);
+	} files[] = {
+	    {request->svg, write_svg}, {request->dot, write_dot}, {request->html, write_html}};
+	struct sn_flow_picture picture;
+	struct sn_error error = {""};
+	int result = sn_fail_code(
+	    &error, sn_flow_picture_init(&picture, annotation, annotation->functions, view));
+	for (size_t i = 0; !result && i < sizeof(files) / sizeof(*files); i++)
+		if (files[i].path)
+			result =
+			    sn_command_write_file(files[i].path, files[i].write, &picture, &error);
+	sn_flow_picture_release(&picture);
+	return result ? sn_command_fail("%s", error.text) : SN_EXIT_DONE;
+}
+
 static int print_listing(struct request *request, const struct sn_annotation *annotation,
 			 const struct sn_annotate_view *view, const struct sn_terminal *page)
 {
@@ -191,7 +247,8 @@ static int print(struct request *request, const struct sn_annotation *annotation
 	if (status)
 		return status;
 	sn_source_init(&source, db, &request->sources, sn_text_measured_ns(db));
-	status = prints[request->show](request, annotation, &view, &page);
+	status = wants_picture(request) ? draw(request, annotation, &view)
+					: prints[request->show](request, annotation, &view, &page);
 	sn_source_release(&source);
 	sn_sources_tell_outside(&request->sources);
 	return status;

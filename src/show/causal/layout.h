@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the boxes and arrows of a causal graph lie: Sugiyama's method (IEEE Trans. SMC 11, 1981)
- * from left to right.
- *
- * Cycles are broken at the arrows that lead back in a depth-first search. Each tier has columns of
- * its own; within it a variable stands one column left of the nearest that it leads to (the longest
- * path). An arrow over several columns passes each of them by a point of its own, so that no arrow
- * crosses a box. The order in a column is that of graph_layout.h; heights are the nearest ones to
- * the mean of the neighbours that keep this order and its gaps (isotonic regression, by pooling
- * adjacent violators).
+ * Where the boxes and arrows of a causal graph lie: a layered drawing (show/page/layered.h) from left to
+ * right. Each tier has columns of its own; within it a variable stands one column left of the
+ * nearest that it leads to.
  */
 #pragma once
 
