@@ -150,6 +150,9 @@ def test_parts_of_what_leaves_a_block_add_up(loops):
         leaving = [number for number, edge in enumerate(loops.edges) if edge["from"] == block]
         parts = ["".join(text.itertext()) for number in leaving for text in loops.elements[f"edge-{number}"].iter(f"{SVG}text")]
         assert len(parts) == (len(leaving) if len(leaving) > 1 else 0)
+        anchors = [text.get("text-anchor") for number in leaving if "back" not in loops.elements[f"edge-{number}"].get("class")
+                   for text in loops.elements[f"edge-{number}"].iter(f"{SVG}text")]
+        assert len(anchors) < 2 or sorted(anchors, key=str) == [None, "end"]  # on both sides of the middle, so that they are apart
         if parts:
             assert 99 <= sum(int(part.rstrip("%")) for part in parts) <= 101
 

@@ -13,6 +13,7 @@ from conftest import run_sonde
 from program import SONDE
 from stores import JIT, KERNEL, Library, flush, write
 
+APART = "__attribute__((noinline, noclone)) "
 PROGRAM = """
 #include <stdint.h>
 #define APART __attribute__((noinline, noclone))
@@ -96,6 +97,24 @@ def test_causes_of_all_functions(measured):
     assert whole_of(divides) == pytest.approx(1, abs=1e-6) and divides["functions"] == 1
     assert divides["value_of_all"] == pytest.approx(listing(measured, "two:divides")["functions"][0]["value"])
     assert divides["summary"]["long unit"] > 0.5
+
+
+def test_parts_that_lie_elsewhere_are_of_their_functions(tmp_path):
+    """What compilers move away as seldom executed: parts of two functions beside each other, before both."""
+    loop = 'for (unsigned i = 0; i < rounds; i++) {{ s = s * {1} + i; __asm__ volatile("" : "+r"(s)); }} return s;'
+    part = APART + "uint64_t {0}(unsigned rounds) {{ uint64_t s = 1; if (rounds & 1) {{ seldom(); " + loop + " }} " + loop + " }}\n"
+    (tmp_path / "apart.c").write_text("#include <stdint.h>\nstatic volatile uint64_t sum;\n__attribute__((cold, noinline, noclone)) void seldom(void) { sum++; }\n"
+                                      + part.format("one", 3) + part.format("two", 5)
+                                      + "int main(void) { for (int i = 0; i < 1000; i++) { sum = one(150000); sum = one(150001); sum = two(150000); sum = two(150001); } return 0; }\n")
+    subprocess.run(["cc", "-O2", "-g", "-o", tmp_path / "apart", tmp_path / "apart.c"], check=True)
+    symbols = subprocess.run(["nm", tmp_path / "apart"], capture_output=True, text=True, check=True).stdout
+    assert "one.cold" in symbols and "two.cold" in symbols
+    subprocess.run([SONDE, "run", "-q", "-F", "1000", "-o", tmp_path / "run.sdb", "--", tmp_path / "apart"], check=True, stdout=subprocess.DEVNULL)
+    every = listing(tmp_path / "run.sdb", "apart", "--limit", 0)
+    for number, function in enumerate(every["functions"]):
+        assert sum(one["samples"] for one in every["instructions"] if one["function"] == number) == function["samples"]
+    assert {function["name"]: function["samples"] > 100 for function in every["functions"]}.items() >= {"one": True, "two": True}.items()
+    assert view(tmp_path / "run.sdb", "instructions", "apart", "--limit", 0)["value_of_all"] == pytest.approx(sum(function["value"] for function in every["functions"]))
 
 
 @pytest.fixture

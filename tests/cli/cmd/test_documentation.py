@@ -178,6 +178,7 @@ def prepared(tmp_path_factory) -> tuple[Path, dict[str, str]]:
         sonde analyze run.sonde -o run.sdb --metric theoretical_occupancy=1 --metric registers_per_thread=2
         sonde analyze a.sonde b.sonde -o all.sdb
         sonde import trace.json -o trace.sdb
+        for name in run1 run2 run3 new; do sonde run -q -o $name.sdb -- ./solver; done
         {MAKE_DB} made.sdb; sonde export --to hpctoolkit made.sdb -o hpctoolkit-app-database
         """, environment)
     assert done.returncode == 0, done.stderr

@@ -144,6 +144,14 @@ def test_repeats(tmp_path, library):
     assert "differ by more than sampling explains" in run_sonde("diff", *runs[:2]).out
 
 
+def test_repeats_that_agree_by_chance(tmp_path, library):
+    """Their spread is nothing, that of their samples is not: a share of 50.0 % of 1,000 samples is no other than 50.4 %."""
+    runs = [store(tmp_path / f"run{number}", library, minute(library, 0, 1000, (share, 0.9 - share, 0.1)))
+            for number, share in enumerate([0.500, 0.500, 0.504, 0.504])]
+    row = by_name(asked("diff", *runs[:2], "--with", runs[2], "--with", runs[3]))[HOT]
+    assert row["share"]["change"] == pytest.approx(0.004) and row["share"]["chance"] > 0.5 and row["per_second"]["chance"] > 0.5
+
+
 PROGRAM = """
 #include <stdint.h>
 #include <stdlib.h>
