@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See frequency.h. The graph of the solver has two nodes for each block, its begin and its end, and one for the world outside; its links are the blocks, the edges, and the ways in and out.
- * What flows into a node flows out of it. Newton's method begins at the guesses, which are not consistent, and each step solves a weighted Laplacian for the potentials of the nodes by conjugate
- * gradients (Boyd and Vandenberghe, "Convex Optimization", 2004, section 10.3: infeasible start). The function is self-concordant, so that it arrives from anywhere.
+ * What flows into a node flows out of it. Newton's method begins at the guesses, which are not consistent, and each step solves a weighted Laplacian for the potentials of the nodes, exactly
+ * (network.h), or where the graph is too dense for that by conjugate gradients (Boyd and Vandenberghe, "Convex Optimization", 2004, section 10.3: infeasible start). The function is self-concordant, so that it arrives from anywhere.
  */
 #include "frequency.h"
 
+#include "network.h"
 #include "outside.h"
 
 #include "base/error.h"
@@ -18,10 +19,7 @@
 #define UNSEEN	     0.25 /* samples of a block without any */
 #define EDGE_WEIGHT  0.3  /* of an edge's guess, in samples */
 #define WORLD_WEIGHT 0.1
-#define TOLERANCE    1e-6 /* of each flow, */
-#define ROUGHLY	     1e-3 /* or of what rests on so few samples that chance moves it by far more */
-#define FEW_SAMPLES  1000
-#define FEW_WORK     3e5 /* in place of WORK_MOST */
+#define TOLERANCE    1e-6 /* of each flow */
 #define WORK_MOST                                                                                  \
 	4e7 /* visits of links in a round; of more than a few thousand links it is too little to be exact */
 enum { STEPS = 80, CG_STEPS = 600, ROUNDS = 3 };
@@ -39,7 +37,8 @@ struct solving {
 	struct link *links;
 	size_t link_count, capacity;
 	uint32_t node_count;
-	double tolerance, work_most;
+	struct sn_network network;				   /* of the links */
+	double *ease;						   /* by link, for it */
 	double work;						   /* of this round */
 	double *potential, *rest, *direction, *product, *diagonal; /* by node */
 };
@@ -174,8 +173,7 @@ static void find_potentials(struct solving *solving)
 	times_laplacian(solving);
 	for (uint32_t node = 0; node < solving->node_count; node++)
 		solving->rest[node] -= solving->product[node];
-	double now = scaled_rest(solving),
-	       enough = fmin(whole, 1) * 1e-4 * solving->tolerance * solving->tolerance;
+	double now = scaled_rest(solving), enough = fmin(whole, 1) * 1e-22;
 	for (int turn = 0; turn < CG_STEPS && now > enough; turn++) {
 		for (uint32_t node = 0; node < solving->node_count; node++) {
 			double down = solving->diagonal[node] > 0
@@ -216,16 +214,27 @@ static double take_step(struct solving *solving)
 	return most;
 }
 
+static void solve_network(struct solving *solving)
+{
+	for (size_t i = 0; i < solving->link_count; i++)
+		solving->ease[i] = solving->links[i].ease;
+	sn_network_solve(&solving->network, solving->ease, solving->rest, solving->potential);
+	solving->work += (double)solving->link_count;
+}
+
 static void solve(struct solving *solving)
 {
 	memset(solving->potential, 0, solving->node_count * sizeof(double));
 	for (size_t i = 0; i < solving->link_count; i++)
 		solving->links[i].flow = solving->links[i].guess;
 	solving->work = 0;
-	for (int turn = 0; turn < STEPS && solving->work < solving->work_most; turn++) {
+	for (int turn = 0; turn < STEPS && solving->work < WORK_MOST; turn++) {
 		find_rest(solving);
-		find_potentials(solving);
-		if (take_step(solving) < solving->tolerance)
+		if (solving->network.is_dense)
+			find_potentials(solving);
+		else
+			solve_network(solving);
+		if (take_step(solving) < TOLERANCE)
 			break;
 	}
 }
@@ -281,8 +290,25 @@ static int make(struct sn_frequencies *frequencies, const struct sn_flow_graph *
 	return is_made ? 0 : SN_ERR_MEMORY;
 }
 
+/* Of all links; the world is its ground. */
+static int make_network(struct solving *solving)
+{
+	struct sn_network_link *links = malloc((solving->link_count + 1) * sizeof(*links));
+	solving->ease = malloc((solving->link_count + 1) * sizeof(*solving->ease));
+	for (size_t i = 0; links && i < solving->link_count; i++)
+		links[i] = (struct sn_network_link){solving->links[i].from, solving->links[i].to};
+	int result = links && solving->ease
+			 ? sn_network_init(&solving->network, solving->node_count, links,
+					   solving->link_count, solving->node_count - 1)
+			 : SN_ERR_MEMORY;
+	free(links);
+	return result;
+}
+
 static void release(struct solving *solving)
 {
+	sn_network_release(&solving->network);
+	free(solving->ease);
 	free(solving->links);
 	free(solving->potential);
 	free(solving->rest);
@@ -322,11 +348,11 @@ int sn_frequencies_find(struct sn_frequencies *frequencies, const struct sn_flow
 	int result = make(frequencies, graph, &solving);
 	result = result ? result : sn_outside_find(&outside, graph);
 	result = result ? result : add_blocks(&solving, graph, blocks);
-	solving.tolerance = samples < FEW_SAMPLES ? ROUGHLY : TOLERANCE;
-	solving.work_most = samples < FEW_SAMPLES ? FEW_WORK : WORK_MOST;
 	if (!result)
 		scale_blocks(&solving, most);
 	result = result ? result : add_edges(&solving, graph, &outside);
+	if (!result && samples > 0)
+		result = make_network(&solving);
 	for (int round = 0; !result && samples > 0 && round < ROUNDS; round++) {
 		guess_edges(&solving, graph->block_count, solving.rest, solving.product);
 		solve(&solving);

@@ -129,6 +129,29 @@ static void test_balance(void **unused)
 	}
 }
 
+/* Where each block leads to each other one there is no cheap order of elimination: the solver does without. */
+static void test_dense(void **unused)
+{
+	enum { ALL = 110 };
+	static struct sn_flow_block many[ALL];
+	static struct sn_flow_edge edges[ALL * ALL];
+	static struct sn_frequency_block given[ALL];
+	struct sn_flow_graph drawn = {many, edges, ALL, 0, 0};
+	struct sn_frequencies found;
+	(void)unused;
+	state = 5;
+	for (uint32_t from = 0; from < ALL; from++) {
+		given[from] = (struct sn_frequency_block){100 + below(10000), 1 + below(9), 1};
+		for (uint32_t to = 1; to < ALL && from + 1 < ALL; to++)
+			if (to != from)
+				edges[drawn.edge_count++] = (struct sn_flow_edge){from, to, false};
+	}
+	assert_int_equal(sn_frequencies_find(&found, &drawn, given), 0);
+	for (uint32_t block = 0; block < ALL; block++)
+		expect_balance(&drawn, &found, block, block == 0, block + 1 == ALL);
+	sn_frequencies_release(&found);
+}
+
 /* Blocks of one class are pooled: what an instruction waited for in one may be seen in the next. */
 static void test_pooled(void **unused)
 {
@@ -195,9 +218,9 @@ static void test_unreachable(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_known),      cmocka_unit_test(test_overruled),
-	    cmocka_unit_test(test_balance),    cmocka_unit_test(test_pooled),
-	    cmocka_unit_test(test_one_block),  cmocka_unit_test(test_no_samples),
-	    cmocka_unit_test(test_unreachable)};
+	    cmocka_unit_test(test_known),	cmocka_unit_test(test_overruled),
+	    cmocka_unit_test(test_balance),	cmocka_unit_test(test_pooled),
+	    cmocka_unit_test(test_one_block),	cmocka_unit_test(test_no_samples),
+	    cmocka_unit_test(test_unreachable), cmocka_unit_test(test_dense)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
