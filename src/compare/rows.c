@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Code of an image that has no symbol: addresses of two builds have nothing in common. */
 #define NAMELESS "code without a name"
 
 struct adding {
@@ -43,11 +42,12 @@ struct sn_compare_cell sn_compare_at(const struct sn_compare_rows *rows, size_t 
 
 /* ---- names ---- */
 
-/* SONDE_NONE without memory. */
-static uint32_t add_row(struct sn_compare_rows *rows, const char *name, const char *place)
+/* Rows are the same by all three. SONDE_NONE without memory. */
+static uint32_t add_row(struct sn_compare_rows *rows, const char *name, const char *place,
+			const char *build)
 {
 	char key[2048];
-	int length = snprintf(key, sizeof(key), "%s\n%s", name, place);
+	int length = snprintf(key, sizeof(key), "%s\n%s\n%s", name, place, build);
 	size_t bytes = (size_t)length < sizeof(key) ? (size_t)length : sizeof(key) - 1;
 	uint32_t number = sn_intern_add(&rows->keys, key, bytes);
 	if (number == SN_INTERN_NONE || number < rows->row_count)
@@ -65,6 +65,23 @@ static const char *base_of(const struct sonde_db *db, uint32_t string)
 	return string == SONDE_NONE ? "" : sn_text_base_name(sonde_db_string(db, string));
 }
 
+/* "libfoo.so+0x1234" says where code without a symbol begins: which is so of one build alone. */
+static bool is_nameless(const char *name, const char *image)
+{
+	size_t length = strlen(image);
+	return length && !strncmp(name, image, length) && !strncmp(name + length, "+0x", 3);
+}
+
+/* What tells a build from another: its id, else where it lay. */
+static const char *build_of(const struct sonde_db *db, const struct sonde_db_frame *frame)
+{
+	const struct sonde_db_module *module = sonde_db_module(db, frame->module);
+	if (!module)
+		return "";
+	return sonde_db_string(db,
+			       module->build_id == SONDE_NONE ? module->path : module->build_id);
+}
+
 static uint32_t row_of_frame(struct adding *adding, uint32_t id)
 {
 	const struct sonde_db *db = adding->db;
@@ -77,10 +94,11 @@ static uint32_t row_of_frame(struct adding *adding, uint32_t id)
 	else
 		place = kind;
 	if (adding->rows->by == SN_COMPARE_MODULE)
-		return add_row(adding->rows, place, "");
+		return add_row(adding->rows, place, "", "");
 	if (frame->kind == SN_FRAME_PYTHON && frame->file != SONDE_NONE)
 		place = base_of(db, frame->file);
-	return add_row(adding->rows, *name ? name : NAMELESS, place);
+	return add_row(adding->rows, *name ? name : NAMELESS, place,
+		       is_nameless(name, place) ? build_of(db, frame) : "");
 }
 
 /* ---- values ---- */
@@ -153,9 +171,9 @@ static int add_programs(struct adding *adding)
 		}
 		const char *name = base_of(adding->db, profile->program);
 		if (plane.count)
-			result =
-			    add_value(adding, add_row(adding->rows, *name ? name : "(unknown)", ""),
-				      sum, squares);
+			result = add_value(
+			    adding, add_row(adding->rows, *name ? name : "(unknown)", "", ""), sum,
+			    squares);
 	}
 	return result;
 }

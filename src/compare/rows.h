@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Databases side by side: what each has of the same function, image or program. Rows of several databases are the same row if they have the same name: of a function its own and its image's file name, so
- * that a program is compared with itself where it was rebuilt or lies elsewhere; of a Python function its name and its file's. Code without a symbol is one row of its image.
+ * that a program is compared with itself where it was rebuilt or lies elsewhere; of a Python function its name and its file's. Code without a symbol is named by where it begins, and is the same row in the same build only.
  *
  * Values are exclusive, the metric's own sums. Databases are added one after the other and may be closed then.
  *

@@ -33,17 +33,19 @@ def flush(minute: int, samples: int, *losses: str, event: str = "cpu-clock", per
 class Library:
     """A shared library: its path, its build id, and where its functions begin."""
 
-    def __init__(self, folder: Path, factor: int = 3, build_id: str = "sha1"):
+    def __init__(self, folder: Path, factor: int = 3, build_id: str = "sha1", is_stripped: bool = False):
         self.path = folder / "libknown.so"
         source = folder / "known.c"
         source.write_text(SOURCE % factor)
-        subprocess.run([os.environ.get("CC", "cc").split()[-1], "-O1", "-g", "-shared", "-fPIC", f"-Wl,--build-id={build_id}", "-o", self.path, source],
-                       check=True)
+        subprocess.run([os.environ.get("CC", "cc").split()[-1], "-O1", "-g", "-shared", "-fPIC", f"-Wl,--build-id={build_id}",
+                        f"-fvisibility={'hidden' if is_stripped else 'default'}", "-o", self.path, source], check=True)
         notes = subprocess.run(["readelf", "-n", self.path], capture_output=True, text=True, check=True).stdout
         found = re.search(r"Build ID: (\w+)", notes)
         self.id = found[1] if found else "-"
         symbols = subprocess.run(["nm", self.path], capture_output=True, text=True, check=True).stdout
-        self.starts = {name: int(start, 16) for start, name in re.findall(r"^(\w+) T (\w+)$", symbols, re.M)}
+        self.starts = {name: int(start, 16) for start, name in re.findall(r"^(\w+) [Tt] (\w+)$", symbols, re.M)}
+        if is_stripped:
+            subprocess.run(["strip", self.path], check=True)
 
     def image(self, mtime: int = 0, deleted: int = 0, size: int = 0) -> tuple[object, ...]:
         return ("image", FILE, self.path, self.id, deleted, size, mtime)

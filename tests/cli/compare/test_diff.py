@@ -92,6 +92,21 @@ def test_new_and_gone(tmp_path, library):
     assert re.search(r"^ *0\.0% +30\.0% +\+30\.0\* .* new  schedule \[\(os\)\]$", text, re.M)
 
 
+def test_code_without_symbols(tmp_path):
+    """It is the same in one build; in another one the same address is other code."""
+    libraries = []
+    for factor in (3, 7):
+        (tmp_path / str(factor)).mkdir()
+        libraries.append(Library(tmp_path / str(factor), factor, is_stripped=True))
+    hot = libraries[0].starts["hot"]
+    assert hot == libraries[1].starts["hot"] and libraries[0].id != libraries[1].id
+    stores = [write(tmp_path / f"store{number}", ("origin", "/bin/x", "-", 0, 0), library.image(), ("count", 0, 0, hot, 50), flush(0, 50))
+              for number, library in enumerate([libraries[0], *libraries])]
+    same, other = (asked("diff", stores[0], after)["rows"] for after in stores[1:])
+    assert [(row["name"], row["fate"]) for row in same] == [(f"libknown.so+0x{hot:x}", None)]
+    assert sorted(row["fate"] for row in other) == ["gone", "new"] and {row["name"] for row in other} == {row["name"] for row in same}
+
+
 def test_by_module_and_program(tmp_path, library):
     before = store(tmp_path / "before", library, minute(library, 0, 100, (0.6, 0.3, 0.1)))
     after = store(tmp_path / "after", library, minute(library, 0, 100, (0.5, 0.3, 0.2)))
