@@ -4,11 +4,19 @@
 
 #include <math.h>
 
-#define NOTHING 1e-17 /* of the sum */
+/* Terms below this part of the sum are nothing; from so many counts on the normal limit is exact enough, and tails have too many terms. */
+#define NOTHING 1e-17
+#define MANY	1e9
 
 static double log_choose(double n, double k)
 {
 	return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
+}
+
+/* Of a deviation from the mean. */
+static double normal_chance(double apart, double variance)
+{
+	return variance > 0 ? erfc(fabs(apart) / sqrt(2 * variance)) : 1;
 }
 
 /* The probability of `a` or fewer of n. */
@@ -28,6 +36,8 @@ double sn_chance_of_split(double a, double b, double part)
 	b = round(b);
 	if (!(part > 0) || !(part < 1) || !(a + b > 0))
 		return 1;
+	if (a + b > MANY)
+		return normal_chance(a - (a + b) * part, (a + b) * part * (1 - part));
 	double tail =
 	    a < (a + b) * part ? binomial_tail(a, a + b, part) : binomial_tail(b, a + b, 1 - part);
 	return fmin(1, 2 * tail);
@@ -55,6 +65,9 @@ double sn_chance_of_shares(double a, double all_a, double b, double all_b)
 	double kind = a + b, all = all_a + all_b;
 	if (!(all_a > 0) || !(all_b > 0) || !(kind > 0))
 		return 1;
+	if (all > MANY)
+		return normal_chance(a - kind * all_a / all,
+				     kind * all_a / all * (1 - kind / all) * (all_b / all));
 	double tail = a * all < kind * all_a ? hypergeometric_tail(a, all_a, kind, all)
 					     : hypergeometric_tail(b, all_b, kind, all);
 	return fmin(1, 2 * tail);

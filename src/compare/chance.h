@@ -3,7 +3,7 @@
 #pragma once
 
 /* Of a + b events each is one of the first with the probability `part`: that one side has as few or fewer, doubled. Counts of two Poisson processes whose exposures are as part to 1 - part (Przyborowski and
- * Wilenski, "Homogeneity of results in testing samples from Poisson series", 1940). Exact for whole counts, to which others are rounded. */
+ * Wilenski, "Homogeneity of results in testing samples from Poisson series", 1940). Exact for whole counts up to 1e9 together, to which others are rounded. */
 double sn_chance_of_split(double a, double b, double part);
 
 /* a of all_a and b of all_b are of one kind, as likely on both sides: Fisher's exact test, the smaller tail doubled. Likewise. */

@@ -91,6 +91,9 @@ static void test_chances(void **unused)
 	expect_near(sn_chance_of_split(5, 5, 0.5), 1);
 	/* the normal limit of a million: 3 deviations of 500 */
 	expect_between(sn_chance_of_split(498500, 501500, 0.5), 0.0026, 0.0028, "a million");
+	expect_near(sn_chance_of_split(5e11 - 1.5e6, 5e11 + 1.5e6, 0.5), 0.0026998);
+	/* 1 % of 1e12 and 1.00003 % of as many: 2.13 deviations */
+	expect_near(sn_chance_of_shares(1e10, 1e12, 1.00003e10, 1e12), 0.0330076);
 }
 
 /* Of sets with the same shares each test is one in twenty at 5 %, and of all rows together one in twenty of the comparisons has any that is called a difference. */
