@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Prints the path of a Python with what PyPI has of a framework, for the tests: Debian's is years older, or missing.
-# Usage: tests/python_env.sh torch|torch-bare|jax|sycl [VERSION]. It is installed once, under ~/.cache/sonde-test
+# Usage: tests/python_env.sh torch|torch-bare|jax|sycl|otlp [VERSION]. It is installed once, under ~/.cache/sonde-test
 # (SONDE_TEST_CACHE). PyTorch takes 5 GB and some two minutes, since its wheel wants NVIDIA's libraries also where there is no
 # GPU; torch-bare, which has none of them and loads only over those of tests/fake, half of that; JAX 0.6 GB and half a minute;
-# sycl, Intel's OpenCL for processors, a current OpenCL loader and SYCL with its compiler as a library, 1.7 GB. TensorFlow would
-# take 2 GB more and is tested only where SONDE_XLA_PYTHONS names a Python that has it.
+# sycl, Intel's OpenCL for processors, a current OpenCL loader and SYCL with its compiler as a library, 1.7 GB; otlp, the schema of
+# OpenTelemetry's profiles, 20 MB. TensorFlow would take 2 GB more and is tested only where SONDE_XLA_PYTHONS names a Python that has it.
 # Status 77, with the reason on stderr, where it cannot be had.
 set -u
 framework=${1:-}
@@ -24,7 +24,11 @@ sycl)
 	name=SYCL version=${2:-${SONDE_SYCL_VERSION:-2026.2.0}} python=${SONDE_SYCL_BASE:-python3}
 	packages="intel-opencl-rt==$version intel-sycl-rt==$version" room_gib=4 seconds=${SONDE_SYCL_TIMEOUT:-300}
 	proof="import ctypes, sys; ctypes.CDLL(sys.prefix + '/lib/libsycl.so')" ;;
-*) echo "usage: tests/python_env.sh torch|torch-bare|jax|sycl [VERSION]" >&2; exit 129 ;;
+otlp)
+	name=opentelemetry-proto version=${2:-1.45.2} python=/usr/bin/python3
+	packages="opentelemetry-proto==$version" room_gib=1 seconds=120
+	proof="import opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2" ;;
+*) echo "usage: tests/python_env.sh torch|torch-bare|jax|sycl|otlp [VERSION]" >&2; exit 129 ;;
 esac
 cache=${SONDE_TEST_CACHE:-$HOME/.cache/sonde-test}
 folder=$cache/$framework-$version

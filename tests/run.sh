@@ -215,6 +215,7 @@ if wanted cli; then
 	takes some SONDE_TEST_JAX && take jax tests/python_env.sh jax
 	takes all SONDE_TEST_JAX && take plugins tests/fake/pjrt/plugins.sh
 	takes some SONDE_TEST_SYCL && take sycl tests/python_env.sh sycl
+	takes some SONDE_TEST_OTLP && take otlp tests/python_env.sh otlp
 	takes all SONDE_TEST_GPU_TOOLS && take gpu_tools tests/gpu_tools.sh
 fi
 
@@ -225,6 +226,7 @@ export_taken() {
 	taken jax JAX && export SONDE_XLA_PYTHONS=$path${SONDE_XLA_PYTHONS:+:$SONDE_XLA_PYTHONS}
 	taken plugins "plugins for XLA" && export SONDE_PJRT_PLUGINS=$path
 	taken sycl SYCL && export SONDE_SYCL_PYTHONS=$path${SONDE_SYCL_PYTHONS:+:$SONDE_SYCL_PYTHONS}
+	taken otlp "the schema of OTLP profiles" && export SONDE_OTLP_PYTHON=$path
 	taken gpu_tools "NVIDIA's tools" && export SONDE_GPU_TOOLS=$path${SONDE_GPU_TOOLS:+:$SONDE_GPU_TOOLS}
 	# what cannot be had is skipped; what does not compile fails where it is used
 	taken cuda CUDA

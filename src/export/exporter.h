@@ -28,6 +28,11 @@ struct sn_export_loss {
 	struct sn_error why;
 };
 
+/* What a user says of all samples: "region", "eu-1". */
+struct sn_export_label {
+	const char *key, *value;
+};
+
 struct sn_export_request {
 	const struct sonde_db *db;
 	const char *path; /* of the database, as the user gave it */
@@ -47,6 +52,12 @@ struct sn_export_request {
 	/* What formats of whole stacks had to cut; see stack.h. */
 	struct sn_stack_cut *cut;
 	struct sn_export_loss *loss; /* never NULL */
+	/* For stores that hold many machines (pprof, otlp): whether samples say whose they are, and what else they say. */
+	bool tells_origin;
+	const struct sn_export_label *labels;
+	size_t label_count;
+	/* Profiles with equal texts have equal ids (otlp); NULL: none has an id. */
+	const char *identity;
 	/* All named formulas of the database, for exporters whose readers choose. */
 	const struct sn_formulas *known;
 };

@@ -14,7 +14,9 @@
 #include "base/escape.h"
 #include "base/table.h"
 #include "protobuf.h"
+#include "whole_paths.h"
 #include "stack.h"
+#include "store_words.h"
 #include "format/measurement/measurement.h"
 #include "frame/group.h"
 #include "show/tree/view.h"
@@ -63,10 +65,13 @@ struct writer {
 	struct sn_table string_ids; /* strings of the database: number in the table */
 	struct sn_arena arena;
 	struct sn_groups functions;
-	struct sn_stack_cut cut;
-	uint32_t *lengths; /* [context]: functions on its path */
-	uint32_t *path;	   /* the functions' frames on the path to context `at`, outermost first */
-	uint32_t at;
+	struct sn_whole_paths paths;
+};
+
+/* Numbers of strings. */
+struct label_keys {
+	uint32_t thread, pid, tid, host, program, cgroup;
+	uint32_t *own; /* of the request's labels */
 };
 
 #ifdef SN_HAVE_ZLIB
@@ -168,10 +173,7 @@ static void put_number(struct writer *writer, unsigned field, uint64_t value)
 
 static uint32_t unit_of(struct writer *writer, const struct sonde_db_metric *metric)
 {
-	const char *unit = sonde_db_string(writer->db, metric->unit);
-	if (strcmp(unit, "ns") == 0)
-		return add_text(writer, "nanoseconds");
-	return add_text(writer, strcmp(unit, "1") == 0 ? "count" : unit);
+	return add_text(writer, sn_store_unit(sonde_db_string(writer->db, metric->unit)));
 }
 
 static uint64_t start_of(const struct sonde_db *db)
@@ -254,7 +256,7 @@ static void put_functions(struct writer *writer)
 		sn_protobuf_number(&writer->message, 5, frame->function_line);
 		put_message(writer, PROFILE_FUNCTION);
 	}
-	if (writer->cut.limit > 0) {
+	if (writer->paths.cut.limit > 0) {
 		sn_protobuf_number(&writer->message, 1, writer->functions.count + 1);
 		sn_protobuf_number(&writer->message, 2, add_text(writer, SN_STACK_CUT_NAME));
 		put_message(writer, PROFILE_FUNCTION);
@@ -287,7 +289,7 @@ static void put_locations(struct writer *writer)
 		sn_protobuf_message(&writer->message, 4, &writer->packed);
 		put_message(writer, PROFILE_LOCATION);
 	}
-	if (writer->cut.limit > 0) {
+	if (writer->paths.cut.limit > 0) {
 		sn_protobuf_number(&writer->message, 1, count + 1);
 		sn_protobuf_number(&writer->packed, 1, writer->functions.count + 1);
 		sn_protobuf_message(&writer->message, 4, &writer->packed);
@@ -295,81 +297,63 @@ static void put_locations(struct writer *writer)
 	}
 }
 
+static void encode_label(struct writer *writer, uint32_t key, const char *text,
+			 struct sn_buffer *labels)
+{
+	uint32_t number = *text ? add_text(writer, text) : 0;
+	if (!number)
+		return;
+	sn_protobuf_number(&writer->packed, 1, key);
+	sn_protobuf_number(&writer->packed, 2, number);
+	sn_protobuf_message(labels, 3, &writer->packed);
+}
+
+/* Whose they are, for stores that hold many machines. */
+static void encode_origin(struct writer *writer, uint32_t profile, const struct label_keys *keys,
+			  struct sn_buffer *labels)
+{
+	const struct sn_export_request *request = writer->request;
+	struct sn_origin origin = sn_origin_of(writer->db, profile);
+	if (!request->tells_origin)
+		return;
+	encode_label(writer, keys->host, origin.host, labels);
+	encode_label(writer, keys->program, origin.program, labels);
+	encode_label(writer, keys->cgroup, origin.cgroup, labels);
+	for (size_t i = 0; i < request->label_count; i++)
+		encode_label(writer, keys->own[i], request->labels[i].value, labels);
+}
+
 /* What stays the same for all samples of a thread: its labels, as they will be written. */
-static void encode_labels(struct writer *writer, uint32_t profile, const uint32_t keys[3],
+static void encode_labels(struct writer *writer, uint32_t profile, const struct label_keys *keys,
 			  struct sn_buffer *labels)
 {
 	char name[512];
 	const struct sonde_db_profile *p = sonde_db_profile(writer->db, profile);
 	sn_view_profile_name(writer->db, profile, name, sizeof(name));
-	uint32_t text = add_text(writer, name);
 	labels->count = 0;
-	sn_protobuf_number(&writer->packed, 1, keys[0]);
-	sn_protobuf_number(&writer->packed, 2, text);
-	sn_protobuf_message(labels, 3, &writer->packed);
+	encode_label(writer, keys->thread, name, labels);
 	const uint64_t numbers[] = {p->pid, p->tid};
 	for (int i = 0; i < 2; i++) {
-		sn_protobuf_number(&writer->packed, 1, keys[1 + i]);
+		sn_protobuf_number(&writer->packed, 1, i ? keys->tid : keys->pid);
 		sn_protobuf_number(&writer->packed, 3, numbers[i]);
 		sn_protobuf_message(labels, 3, &writer->packed);
 	}
-}
-
-static int find_lengths(struct writer *writer)
-{
-	const struct sonde_db *db = writer->db;
-	uint32_t count = sonde_db_context_count(db), longest = 0;
-	writer->lengths = sn_arena_array(&writer->arena, uint32_t, count + 1ull);
-	if (!writer->lengths)
-		return SN_ERR_MEMORY;
-	for (uint32_t c = 0; c < count; c++) {
-		const struct sonde_db_context *context = sonde_db_context(db, c);
-		uint32_t above = c > 0 ? writer->lengths[context->parent] : 0;
-		writer->lengths[c] = above + is_function(writer, context->frame);
-		longest = writer->lengths[c] > longest ? writer->lengths[c] : longest;
-	}
-	writer->path = sn_arena_array(&writer->arena, uint32_t, longest + 1ull);
-	uint64_t *lengths = sn_arena_array(&writer->arena, uint64_t, longest + 1ull);
-	for (uint32_t p = 0; lengths && p < sonde_db_profile_count(db); p++)
-		for (uint32_t m = 0; m < writer->request->metric_count; m++) {
-			struct sonde_db_plane plane =
-			    sonde_db_profile_plane(db, p, writer->request->metrics[m]);
-			for (size_t i = 0; i < plane.count; i++)
-				lengths[writer->lengths[plane.ids[i]]]++;
-		}
-	if (lengths)
-		sn_stack_cut_init(&writer->cut, lengths, longest + 1);
-	return writer->arena.failed ? SN_ERR_MEMORY : 0;
-}
-
-/* Contexts come in pre-order, so that the path to the next one is at hand when those between have
- * been passed. */
-static void go_to(struct writer *writer, uint32_t context)
-{
-	for (; writer->at <= context; writer->at++) {
-		uint32_t frame = sonde_db_context(writer->db, writer->at)->frame;
-		if (is_function(writer, frame))
-			writer->path[writer->lengths[writer->at] - 1] = frame;
-	}
+	encode_origin(writer, profile, keys, labels);
 }
 
 static void pack_path(struct writer *writer, uint32_t context)
 {
-	const struct sn_stack_cut *cut = &writer->cut;
-	uint32_t length = writer->lengths[context];
-	for (uint32_t depth = length; depth-- > 0;) {
-		bool is_cut = sn_stack_is_cut(cut, depth, length);
-		uint32_t location = is_cut ? sonde_db_frame_count(writer->db) : writer->path[depth];
+	uint32_t length = sn_whole_paths_go(&writer->paths, context), frame;
+	for (uint32_t depth = length;
+	     sn_whole_paths_next(&writer->paths, length, &depth, &frame);) {
+		uint32_t location = frame == SONDE_NONE ? sonde_db_frame_count(writer->db) : frame;
 		sn_buffer_varint(&writer->packed, location + 1);
-		if (is_cut)
-			depth = cut->limit / 2; /* the outermost one left out */
 	}
 }
 
 static void put_sample(struct writer *writer, uint32_t context, const struct sonde_db_stat *stats,
 		       const struct sn_buffer *labels)
 {
-	go_to(writer, context);
 	pack_path(writer, context);
 	sn_protobuf_message(&writer->message, 1, &writer->packed);
 	sn_buffer_varint(&writer->packed, (uint64_t)llround(stats[0].count));
@@ -396,7 +380,7 @@ static void put_profile(struct writer *writer, uint32_t profile, struct values *
 			struct sonde_db_stat *stats, const struct sn_buffer *labels)
 {
 	uint32_t metrics = writer->request->metric_count;
-	writer->at = 0;
+	sn_whole_paths_begin(&writer->paths);
 	for (uint32_t m = 0; m < metrics; m++)
 		values[m] = (struct values){
 		    sonde_db_profile_plane(writer->db, profile, writer->request->metrics[m]), 0};
@@ -417,16 +401,35 @@ static void put_profile(struct writer *writer, uint32_t profile, struct values *
 	}
 }
 
+/* False without memory. */
+static bool add_keys(struct writer *writer, struct label_keys *keys)
+{
+	const struct sn_export_request *request = writer->request;
+	*keys = (struct label_keys){.thread = add_text(writer, "thread"),
+				    .pid = add_text(writer, "pid"),
+				    .tid = add_text(writer, "tid")};
+	if (!request->tells_origin)
+		return true;
+	keys->host = add_text(writer, "host");
+	keys->program = add_text(writer, "program");
+	keys->cgroup = add_text(writer, "cgroup");
+	keys->own = sn_arena_array(&writer->arena, uint32_t, request->label_count + 1);
+	for (size_t i = 0; keys->own && i < request->label_count; i++)
+		keys->own[i] = add_text(writer, request->labels[i].key);
+	return keys->own != NULL;
+}
+
 static void put_samples(struct writer *writer)
 {
 	uint32_t metrics = writer->request->metric_count;
-	uint32_t keys[3] = {add_text(writer, "thread"), add_text(writer, "pid"),
-			    add_text(writer, "tid")};
+	struct label_keys keys;
+	bool has_keys = add_keys(writer, &keys);
 	struct values *values = sn_arena_array(&writer->arena, struct values, metrics);
 	struct sonde_db_stat *stats = sn_arena_array(&writer->arena, struct sonde_db_stat, metrics);
 	struct sn_buffer labels = {0};
-	for (uint32_t p = 0; values && stats && p < sonde_db_profile_count(writer->db); p++) {
-		encode_labels(writer, p, keys, &labels);
+	for (uint32_t p = 0; has_keys && values && stats && p < sonde_db_profile_count(writer->db);
+	     p++) {
+		encode_labels(writer, p, &keys, &labels);
 		put_profile(writer, p, values, stats, &labels);
 	}
 	writer->strings.failed |= labels.failed;
@@ -435,7 +438,10 @@ static void put_samples(struct writer *writer)
 
 static int write_all(struct writer *writer)
 {
-	if (find_lengths(writer) != 0 || sink_open(&writer->sink) != 0)
+	const struct sn_export_request *request = writer->request;
+	if (sn_whole_paths_init(&writer->paths, request->db, &writer->functions, request->metrics,
+				request->metric_count) != 0 ||
+	    sink_open(&writer->sink) != 0)
 		return SN_ERR_MEMORY;
 	add_text(writer, "");
 	put_head(writer);
@@ -464,7 +470,8 @@ static int write_pprof(const struct sn_export_request *request, FILE *out, struc
 	sn_table_release(&writer.string_ids);
 	sn_arena_release(&writer.arena);
 	if (request->cut)
-		*request->cut = writer.cut;
+		*request->cut = writer.paths.cut;
+	sn_whole_paths_release(&writer.paths);
 	sn_groups_release(&writer.functions);
 	return sn_fail_code(error, code);
 }

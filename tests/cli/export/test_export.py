@@ -17,6 +17,7 @@ import pytest
 from conftest import ROOT, SONDE, run_sonde
 from pages import varints
 from perfetto_trace import decode
+from sent import otlp, otlp_by_schema
 
 MS = 1_000_000
 FOLDERS = {"hpctoolkit", "ctf"}  # formats that are a folder of files
@@ -184,6 +185,25 @@ def test_pprof_decoded(small_db, tmp_path):
     assert sorted(threads.values()) == [100 * MS, 100 * MS, 300 * MS]
     assert stacks["read", 0] == [("read", 0), ("load_batch", 12), ("<module>", 40), ("train.py", 0)]
     assert profile[12] == [5 * MS] and profile[10] == [600 * MS]
+
+
+def test_otlp_decoded(small_db, tmp_path):
+    body = export(small_db, tmp_path, "otlp").read_bytes()
+    sent = otlp(body)
+    assert {row.kind for row in sent.rows} == {("cpu-time", "nanoseconds"), ("samples", "count"), ("gpu-time", "nanoseconds")}
+    assert (sent.total("samples"), sent.total("cpu-time"), sent.total("gpu-time")) == (100, 500 * MS, 300 * MS)
+    assert sorted(sent.by("cpu-time", "thread.name").values()) == [100 * MS, 100 * MS, 300 * MS]
+    assert {row.labels["service.name"] for row in sent.rows} == {"python3"} and all(row.labels["host.name"] for row in sent.rows)
+    stacks = {row.stack[0]: row.stack for row in sent.rows if row.kind[0] == "cpu-time"}
+    assert stacks["read"] == ("read", "load_batch", "<module>", "train.py")
+    assert sent.files["/usr/lib/libmkl.so"] == "00112233445566778899aabbccddeeff" and sent.files["/usr/lib/torch/libtorch_cpu.so"] == ""
+    assert sent.periods == {("cpu-time", "nanoseconds", 5 * MS)} and {length for _, length in sent.times} == {600 * MS}
+    assert not sent.ids  # nobody asked for them
+
+
+def test_otlp_by_its_schema(small_db, tmp_path):
+    body = export(small_db, tmp_path, "otlp").read_bytes()
+    assert otlp_by_schema(body) == otlp(body).rows
 
 
 @pytest.mark.skipif(not shutil.which("go"), reason="go tool pprof is not installed")
