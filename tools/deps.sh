@@ -4,7 +4,7 @@
 # Asks nothing and does nothing where all is there; where it may not install, it says what to install.
 set -eu
 
-build="gcc g++ meson ninja-build pkg-config libelf-dev libdw-dev zlib1g-dev libzstd-dev liblz4-dev liblzma-dev libexpat1-dev libsqlite3-dev libbabeltrace2-dev libopenblas-dev"
+build="gcc g++ meson ninja-build pkg-config libelf-dev libdw-dev zlib1g-dev libzstd-dev liblz4-dev liblzma-dev libexpat1-dev libsqlite3-dev libcurl4-openssl-dev libbabeltrace2-dev libopenblas-dev"
 build+=" libbpf-dev clang libcapstone-dev ocl-icd-opencl-dev opencl-headers python3"
 test="$build libcmocka-dev libxxhash-dev python3-pytest python3-numpy python3-pandas elfutils binutils clang lld musl-tools libclang-rt-14-dev libomp-14-dev clang-format"
 test+=" libunwind-dev pocl-opencl-icd oclgrind ocl-icd-libopencl1 libze1 libze-dev spirv-tools libc6-dbg libpython3.11-dev python3-venv python3-pip"

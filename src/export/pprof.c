@@ -313,7 +313,7 @@ static void encode_origin(struct writer *writer, uint32_t profile, const struct 
 			  struct sn_buffer *labels)
 {
 	const struct sn_export_request *request = writer->request;
-	struct sn_origin origin = sn_origin_of(writer->db, profile);
+	struct sn_store_origin origin = sn_store_origin_of(writer->db, profile);
 	if (!request->tells_origin)
 		return;
 	encode_label(writer, keys->host, origin.host, labels);

@@ -6,23 +6,23 @@
 
 #include <string.h>
 
-bool sn_is_of_store(const struct sonde_db *db)
+bool sn_store_is_source(const struct sonde_db *db)
 {
 	return sonde_db_property(db, "store.samples") != NULL;
 }
 
-struct sn_origin sn_origin_of(const struct sonde_db *db, uint32_t profile)
+struct sn_store_origin sn_store_origin_of(const struct sonde_db *db, uint32_t profile)
 {
 	const struct sonde_db_profile *p = sonde_db_profile(db, profile);
-	return (struct sn_origin){
+	return (struct sn_store_origin){
 	    .host = sonde_db_string(db, p->host),
 	    .program = sn_text_base_name(sonde_db_string(db, p->program)),
 	    /* import/epochs puts it in the thread's place */
-	    .cgroup = sn_is_of_store(db) ? sonde_db_string(db, p->thread) : "",
+	    .cgroup = sn_store_is_source(db) ? sonde_db_string(db, p->thread) : "",
 	};
 }
 
-bool sn_origin_is_same(const struct sn_origin *a, const struct sn_origin *b)
+bool sn_store_origin_is_same(const struct sn_store_origin *a, const struct sn_store_origin *b)
 {
 	return !strcmp(a->host, b->host) && !strcmp(a->program, b->program) &&
 	       !strcmp(a->cgroup, b->cgroup);

@@ -14,14 +14,14 @@ MADE = set("""
     formula gen_measurements gpu_binary gpu_structure graph graph_replay hostile_names import import_epochs import_execution_trace
     import_hpctoolkit import_kineto import_kineto_graph import_nsys import_order import_perfetto import_rocpd import_rocprof
     import_step_stats import_streams import_unread import_xplane info libraries outputs path_causes pjrt_cuda privilege
-    progress python_database python_events python_package ranks recorded_samples recording report report_alike
+    progress push python_database python_events python_package ranks recorded_samples recording report report_alike
     report_context rocm rocm_counters rocm_samples side_by_side split_dwarf structure suite symbols timeline
     timeline_answers timeline_many timeline_memory timeline_tables
 """.split())
 
 CORE = set("""
     commands completion deep_paths export gen_measurements graph hostile_names import_epochs import_execution_trace import_hpctoolkit
-    import_nsys import_perfetto import_rocpd import_rocprof import_xplane info report report_context run timeline
+    import_nsys import_perfetto import_rocpd import_rocprof import_xplane info push report report_context run timeline
 """.split())
 
 PARTS = ("made", "measured", "core")

@@ -67,6 +67,11 @@ const struct sn_epochs_wanted *sn_store_wanted(void)
 	return &range.wanted;
 }
 
+bool sn_store_has_range(void)
+{
+	return range.option != NULL;
+}
+
 int sn_store_refuse_range(const char *path)
 {
 	/* why what cannot be read is not, is told by whoever opens it */

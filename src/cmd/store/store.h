@@ -34,6 +34,8 @@ bool sn_store_is(const char *path);
 int sn_store_open(const char *path, struct sonde_db **db);
 /* What is asked for, a struct sn_epochs_wanted. */
 const struct sn_epochs_wanted *sn_store_wanted(void);
+/* Whether a range or an image is asked for. */
+bool sn_store_has_range(void);
 /* For what is no store: 0, or an exit status after saying that a range needs one. */
 int sn_store_refuse_range(const char *path);
 /* "FROM..TO", "FROM.." or "FROM", each a time as of --since: a range that shares no sample with another that begins where it ends. 0, or an exit status after explaining the mistake. */

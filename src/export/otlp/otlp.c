@@ -149,15 +149,15 @@ static void put_head(struct writer *writer, uint32_t profile, const struct kind 
 }
 
 /* The profile of all of that origin; nothing where there is no sample. */
-static void put_profile(struct writer *writer, uint32_t first, const struct sn_origin *origin,
+static void put_profile(struct writer *writer, uint32_t first, const struct sn_store_origin *origin,
 			const struct kind *kind)
 {
 	uint32_t count = sonde_db_profile_count(writer->db);
 	put_head(writer, first, kind);
 	size_t head_bytes = writer->profile.count;
 	for (uint32_t p = first; p < count; p++) {
-		struct sn_origin other = sn_origin_of(writer->db, p);
-		if (writer->are_done[p] || !sn_origin_is_same(origin, &other))
+		struct sn_store_origin other = sn_store_origin_of(writer->db, p);
+		if (writer->are_done[p] || !sn_store_origin_is_same(origin, &other))
 			continue;
 		put_samples(writer, p, kind);
 	}
@@ -174,7 +174,7 @@ static void put_attribute(struct writer *writer, const char *key, const char *te
 		sn_otlp_put_key_value(&writer->profile, RESOURCE_ATTRIBUTES, key, text);
 }
 
-static void put_resource(struct writer *writer, const struct sn_origin *origin)
+static void put_resource(struct writer *writer, const struct sn_store_origin *origin)
 {
 	const struct sn_export_request *request = writer->request;
 	const char *command = sonde_db_property(writer->db, "command");
@@ -197,7 +197,7 @@ static void put_scope(struct writer *writer)
 static void put_origin(struct writer *writer, uint32_t first)
 {
 	const struct sn_export_request *request = writer->request;
-	struct sn_origin origin = sn_origin_of(writer->db, first);
+	struct sn_store_origin origin = sn_store_origin_of(writer->db, first);
 	put_resource(writer, &origin);
 	put_scope(writer);
 	for (uint32_t m = 0; m < request->metric_count; m++) {
@@ -211,8 +211,8 @@ static void put_origin(struct writer *writer, uint32_t first)
 	sn_protobuf_message(&writer->message, REQUEST_RESOURCES, &writer->resources);
 	writer->resource_count++;
 	for (uint32_t p = first; p < sonde_db_profile_count(writer->db); p++) {
-		struct sn_origin other = sn_origin_of(writer->db, p);
-		writer->are_done[p] |= sn_origin_is_same(&origin, &other);
+		struct sn_store_origin other = sn_store_origin_of(writer->db, p);
+		writer->are_done[p] |= sn_store_origin_is_same(&origin, &other);
 	}
 }
 
@@ -248,7 +248,7 @@ static void release(struct writer *writer)
 static int write_otlp(const struct sn_export_request *request, FILE *out, struct sn_error *error)
 {
 	struct writer writer = {
-	    .request = request, .db = request->db, .is_of_store = sn_is_of_store(request->db)};
+	    .request = request, .db = request->db, .is_of_store = sn_store_is_source(request->db)};
 	int code = sn_otlp_dictionary_init(&writer.dictionary, request->db, request->metrics,
 					   request->metric_count);
 	if (code == 0)

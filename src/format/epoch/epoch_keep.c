@@ -94,13 +94,10 @@ int sn_epoch_keep_tidy(const char *path, int folder, uint64_t *next_id, struct s
 
 /* ---- deleting ---- */
 
-/* By the clock that nobody sets, where it is of one boot: a calendar that jumps deletes nothing. */
-static uint64_t age_of(const struct sn_epoch_keep *keep, const struct sn_epoch_info *info)
+uint64_t sn_epoch_age(const struct sn_epoch_summary *summary, const struct sn_epoch_moment *moment)
 {
-	const struct sn_epoch_summary *summary = &info->summary;
-	bool is_same_boot =
-	    summary->end_boot_ns && !memcmp(summary->boot_id, keep->now.boot_id, 16);
-	uint64_t now = is_same_boot ? keep->now.boot_ns : keep->now.real_ns;
+	bool is_same_boot = summary->end_boot_ns && !memcmp(summary->boot_id, moment->boot_id, 16);
+	uint64_t now = is_same_boot ? moment->boot_ns : moment->real_ns;
 	uint64_t end = is_same_boot ? summary->end_boot_ns : summary->end_ns;
 	return now > end ? now - end : 0;
 }
@@ -134,7 +131,8 @@ static int delete_old(struct sn_epoch_keep *keep, struct sn_error *error)
 	sort_by_end(store.epochs, store.count, NULL);
 	for (size_t i = 0; i < store.count && !result; i++) {
 		const struct sn_epoch_info *info = store.epochs + i;
-		bool is_old = policy->keep_ns && age_of(keep, info) > policy->keep_ns;
+		bool is_old =
+		    policy->keep_ns && sn_epoch_age(&info->summary, &keep->now) > policy->keep_ns;
 		bool is_much = policy->keep_bytes && bytes > policy->keep_bytes;
 		if (info->is_current || !(is_old || is_much))
 			continue;
@@ -157,9 +155,18 @@ struct group {
 	uint32_t level;
 };
 
+/* Whether somebody still wants its flushes one by one. */
+static bool is_held(const struct sn_epoch_keep *keep, const struct sn_epoch_info *info)
+{
+	const struct sn_epoch_policy *policy = &keep->policy;
+	return policy->unmerged_ns && info->head.level == SN_EPOCH_FLUSHES &&
+	       info->head.id >= policy->unmerged_from &&
+	       sn_epoch_age(&info->summary, &keep->now) < policy->unmerged_ns;
+}
+
 static bool is_excluded(const struct sn_epoch_keep *keep, const struct sn_epoch_info *info)
 {
-	return info->is_current || !info->reader || *info->damage ||
+	return info->is_current || is_held(keep, info) || !info->reader || *info->damage ||
 	       sn_table_find(&keep->damaged, info->head.id) != SN_TABLE_NONE;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of sealed epochs: which are merged and which are deleted (for epoch_writer.c). */
+/* What becomes of sealed epochs: which are merged and which are deleted (for epoch_writer.c, and ages for others). */
 #pragma once
 
 #include "base/error.h"
 #include "base/table.h"
+#include "epoch_payload.h"
 #include "epoch_writer.h"
 
 /* What a writer knows of its store. */
@@ -18,6 +19,8 @@ struct sn_epoch_keep {
 	    damaged; /* ids of epochs that cannot be merged; released by sn_epoch_keep */
 };
 
+/* How long ago an epoch ended. By the clock that nobody sets, where it is of one boot: a calendar that jumps deletes nothing. */
+uint64_t sn_epoch_age(const struct sn_epoch_summary *summary, const struct sn_epoch_moment *now);
 /* Merges and deletes as the policy says. 0 or a negative enum sn_err. */
 int sn_epoch_keep(struct sn_epoch_keep *keep, struct sn_error *error);
 /* Removes what a killed writer left: unfinished files, and epochs that others replace. *next_id is

@@ -84,6 +84,9 @@ struct sn_epoch_policy {
 	uint64_t keep_ns;      /* older epochs are deleted; 0: none */
 	uint64_t keep_bytes;   /* the oldest are deleted until all take as little; 0: no limit */
 	uint64_t memory_bytes; /* of merging, approximately */
+	/* Epochs from this id on are not merged while they are younger than so many ns, as their flushes are wanted one by one; 0
+	 * ns: all are. */
+	uint64_t unmerged_from, unmerged_ns;
 };
 #define SN_EPOCH_POLICY_DEFAULT                                                                    \
 	((struct sn_epoch_policy){.epoch_ns = UINT64_C(900000000000),                              \

@@ -207,9 +207,12 @@ static void note_damage(struct importing *importing, const char *path,
 			 info->name, damage);
 }
 
-static bool is_wanted(const struct sn_epochs_wanted *wanted, const struct sn_epoch_flush *flush)
+static bool is_wanted(const struct sn_epochs_wanted *wanted, const struct sn_epoch_flush *flush,
+		      uint64_t part)
 {
 	struct sn_epoch_summary summary;
+	if (wanted->epoch && (part < wanted->first_part || part >= wanted->last_part))
+		return false;
 	if (!wanted->is_apart)
 		return sn_epoch_is_within(flush, wanted->since_ns, wanted->until_ns);
 	sn_epoch_summary_init(&summary);
@@ -221,13 +224,16 @@ static int read_epoch(struct importing *importing, const char *path, struct sn_e
 		      struct sn_error *error)
 {
 	struct sn_epoch_piece piece;
+	uint64_t part = 0;
 	bool is_in = false;
 	int result = 0;
+	if (importing->wanted.epoch && importing->wanted.epoch != info->head.id)
+		return 0;
 	note_damage(importing, path, info, info->damage);
 	while (!result && info->reader &&
 	       (result = sn_epoch_reader_next(info->reader, &piece, error)) > 0) {
 		if (piece.begins_part)
-			is_in = is_wanted(&importing->wanted, piece.flush);
+			is_in = is_wanted(&importing->wanted, piece.flush, part++);
 		result = is_in ? read_piece(importing, &piece,
 					    sn_epoch_reader_dictionary(info->reader), error)
 			       : 0;

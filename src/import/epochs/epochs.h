@@ -15,6 +15,8 @@ struct sn_epochs_wanted {
 	const char *image; /* the path of an image or its last component; NULL: all */
 	/* A part lies in the range in which it begins, so that ranges one after the other, each without its end, share none. */
 	bool is_apart;
+	/* Of this epoch alone, its parts from the first to before the last one (from 0); 0: of all. */
+	uint64_t epoch, first_part, last_part;
 };
 
 extern const struct sn_importer sn_importer_epochs;

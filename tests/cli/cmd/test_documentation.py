@@ -257,6 +257,8 @@ def why_not(folder: Path, line: str) -> str | None:
         return "takes long: test_examples.py runs the same"
     if re.search(r"\b(preprocess|copies)\.sdb|sonde report machine\.sdb", line) and "record" not in line and not (folder / line.split()[2]).exists():
         return "it could not be measured"
+    if "sonde push" in line:
+        return "there is no such server: test_push.py does the same with one of its own"
     if "sonde daemon" in line or "/var/lib/sonde" in line:
         return "it would change this machine: test_daemon.py does the same in a folder"
     return None

@@ -10,6 +10,7 @@
  *	stack ORIGIN COUNT IMAGE:ADDRESS...	(leaf first)
  *	flush BEGIN_S END_S EVENT PERIOD IS_TIME SAMPLES [CAUSE=COUNT...]
  *	seal					tend NOW_S
+ *	unmerged EPOCH AGE_S			(of the policy, for "tend")
  *
  * Origins and images are numbered from 0 in the order of their lines, for the whole description.
  * Times of the boot are those since 1,700,000,000 s. Prints the bytes of the folder's files after each "tend".
@@ -35,6 +36,7 @@ static struct sn_epoch_image images[ITEMS_MAX];
 static uint32_t origin_numbers[ITEMS_MAX], image_numbers[ITEMS_MAX];
 static unsigned origin_count, image_count;
 static const uint8_t boot_id[16] = {7};
+static uint64_t unmerged_from, unmerged_s;
 
 static void fail(const char *what)
 {
@@ -146,6 +148,8 @@ static void tend(const char *folder, const char *now)
 {
 	struct sn_error error = {""};
 	struct sn_epoch_policy policy = SN_EPOCH_POLICY_DEFAULT;
+	policy.unmerged_from = unmerged_from;
+	policy.unmerged_ns = unmerged_s * SECOND;
 	struct sn_epoch_moment moment = {
 	    number(now) * SECOND, (number(now) - BOOT_S) * SECOND, {0}};
 	memcpy(moment.boot_id, boot_id, sizeof(boot_id));
@@ -179,6 +183,9 @@ static void run(const char *folder, char **fields, unsigned count)
 	} else if (!strcmp(fields[0], "seal")) {
 		if (sn_epoch_writer_seal(writer, &error))
 			fail(error.text);
+	} else if (!strcmp(fields[0], "unmerged")) {
+		unmerged_from = number(fields[1]);
+		unmerged_s = number(fields[2]);
 	} else if (!strcmp(fields[0], "tend")) {
 		tend(folder, fields[1]);
 	} else {
