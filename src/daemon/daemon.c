@@ -43,6 +43,7 @@ struct daemon {
 	struct waits waits;
 	struct sn_kernel_images images;
 	struct sn_epoch_writer *writer;
+	struct sn_pusher pusher;
 	int timer, signals, socket;
 	bool is_ending;
 	unsigned rate; /* at present */
@@ -282,9 +283,11 @@ static int flush(struct daemon *daemon)
 	daemon->told_not_written = daemon->not_written;
 	daemon->flushed = end;
 	daemon->flushes++;
-	return result ? result
-		      : sn_epoch_writer_tend(daemon->writer, &daemon->options->policy, NULL,
-					     &daemon->failure);
+	if (result)
+		return result;
+	struct sn_epoch_policy policy = daemon->options->policy;
+	sn_pusher_hold(&daemon->pusher, &policy);
+	return sn_epoch_writer_tend(daemon->writer, &policy, NULL, &daemon->failure);
 }
 
 /* One second of each interval is timed. */
@@ -300,6 +303,7 @@ static void time_samples(struct daemon *daemon)
 static void on_second(struct daemon *daemon)
 {
 	int begun;
+	sn_pusher_tend(&daemon->pusher);
 	time_samples(daemon);
 	sn_kernel_vary_period(daemon->kernel);
 	if (take(daemon, false, &begun) != 0)
@@ -382,6 +386,7 @@ static void put_status(struct sn_buffer *answer, struct daemon *daemon)
 		put_stacks(answer, daemon, &end);
 	put_cost(answer, daemon, &end);
 	put_number(answer, "flushes", daemon->flushes);
+	sn_pusher_tell(&daemon->pusher, answer);
 	if (daemon->failure.text[0])
 		sn_buffer_print(answer, "failure %s\n", daemon->failure.text);
 }
@@ -434,6 +439,8 @@ static int start(struct daemon *daemon, struct sn_error *error)
 		return sn_fail_memory(error);
 	result = sn_epoch_writer_open(&daemon->writer, options->store, &options->writer, error);
 	if (!result)
+		result = sn_pusher_open(&daemon->pusher, &options->push, options->store, error);
+	if (!result)
 		result = open_waits(daemon, error);
 	if (!result)
 		result = sn_kernel_open(&sampled, &daemon->kernel, error);
@@ -476,6 +483,7 @@ static void end(struct daemon *daemon)
 	if (daemon->signals >= 0)
 		close(daemon->signals);
 	sn_epoch_writer_close(daemon->writer);
+	sn_pusher_close(&daemon->pusher);
 	sn_kernel_images_release(&daemon->images);
 	sn_ledger_release(&daemon->ledger);
 	sn_paths_release(&daemon->waits.taken);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 
 #include "format/epoch/epoch_writer.h"
+#include "pusher.h"
 
 #include <stdbool.h>
 
@@ -22,6 +23,7 @@ struct sn_daemon_options {
 	bool by_process; /* processes of one program are told apart */
 	struct sn_epoch_writer_options writer;
 	struct sn_epoch_policy policy;
+	struct sn_pusher_options push;
 };
 
 /* What runs, once it runs. */

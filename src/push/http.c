@@ -131,18 +131,25 @@ static int perform(CURL *curl, struct transfer *transfer, struct sn_error *error
 		   : sn_fail(error, SN_ERR_IO, "%s", *why ? why : curl_easy_strerror(code));
 }
 
+int sn_http_is_available(struct sn_error *error)
+{
+	return sn_late_curl_load() ? 0
+				   : sn_fail(error, SN_ERR_UNSUPPORTED,
+					     "libcurl.so.4 is missing (Debian: libcurl4)");
+}
+
 int sn_http_post(const struct sn_http_request *request, struct sn_http_answer *answer,
 		 struct sn_error *error)
 {
 	struct transfer transfer = {.request = request, .answer = answer};
 	*answer = (struct sn_http_answer){0};
-	if (!sn_late_curl_load())
-		return sn_fail(error, SN_ERR_UNSUPPORTED,
-			       "libcurl.so.4 is missing (Debian: libcurl4)");
+	int result = sn_http_is_available(error);
+	if (result)
+		return result;
 	CURL *curl = curl_easy_init();
 	if (!curl)
 		return sn_fail_memory(error);
-	int result = perform(curl, &transfer, error);
+	result = perform(curl, &transfer, error);
 	curl_easy_cleanup(curl);
 	return result;
 }

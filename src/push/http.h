@@ -39,6 +39,8 @@ struct sn_http_answer {
 /* Whether it is "http://HOST..." or "https://HOST..." without a name and a password, which others would see. 0 or
  * SN_ERR_ARGUMENT. */
 int sn_http_check(const char *url, struct sn_error *error);
+/* 0 if there is a libcurl, or SN_ERR_UNSUPPORTED. */
+int sn_http_is_available(struct sn_error *error);
 /* 0 if the server has answered, whatever it said. SN_ERR_IO: the text says why it has not. SN_ERR_UNSUPPORTED: there is no
  * libcurl. The answer is to be released in any case. */
 int sn_http_post(const struct sn_http_request *request, struct sn_http_answer *answer,

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 SN_SORT_BY(sort_by_id, struct sn_epoch_info, const void *, SN_ORDER_BY(a, b, head.id));
 
@@ -135,6 +136,8 @@ int sn_push_next(const char *store, struct sn_push_cursor *cursor, struct sn_pus
 	struct search search = {.cursor = cursor, .damage = damage};
 	struct sn_epoch_store opened;
 	sn_epoch_now(&search.now);
+	if (access(store, R_OK | X_OK) == 0 && !sn_epoch_is_store(store))
+		return 0; /* nothing was flushed yet */
 	int result = sn_epoch_store_open(&opened, store, 0, UINT64_MAX, error);
 	if (result)
 		return result;

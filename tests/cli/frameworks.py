@@ -15,6 +15,7 @@ LACKS = {
     "no fake ROCm": "HIP",
     "no fake Level Zero": "Level Zero",
     "no Python with Intel's SYCL": "SYCL",
+    "no collector of OpenTelemetry": "a collector of OpenTelemetry",
     "no Python with opentelemetry-proto": "the schema of OTLP profiles",
     "no Python with jax": "JAX",
     "no Python with tensorflow": "TensorFlow",

@@ -14,7 +14,7 @@ MADE = set("""
     formula gen_measurements gpu_binary gpu_structure graph graph_replay hostile_names import import_epochs import_execution_trace
     import_hpctoolkit import_kineto import_kineto_graph import_nsys import_order import_perfetto import_rocpd import_rocprof
     import_step_stats import_streams import_unread import_xplane info libraries outputs path_causes pjrt_cuda privilege
-    progress push python_database python_events python_package ranks recorded_samples recording report report_alike
+    progress push push_collector python_database python_events python_package ranks recorded_samples recording report report_alike
     report_context rocm rocm_counters rocm_samples side_by_side split_dwarf structure suite symbols timeline
     timeline_answers timeline_many timeline_memory timeline_tables
 """.split())

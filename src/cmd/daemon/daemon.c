@@ -4,6 +4,7 @@
 
 #include "cmd/command.h"
 #include "daemon/daemon.h"
+#include "push/http.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +26,11 @@ struct request {
 	int action, form;
 	bool is_foreground, is_quiet;
 	double epoch_minutes, keep_days, cost_percent;
+	int push_form;
+	struct sn_texts push_labels;
 };
+
+static const char *const push_forms[] = {"otlp", "pprof", NULL};
 
 static bool read_options(struct request *request)
 {
@@ -42,6 +47,11 @@ static bool read_options(struct request *request)
 	    {"cost", .number = &request->cost_percent, .least = 0.001, .most = 100},
 	    {"by-process", .flag = &daemon->by_process},
 	    {"group-read", .flag = &daemon->writer.group_reads},
+	    {"push", .text = &daemon->push.url},
+	    {"push-as", .choice = &request->push_form, .choices = push_forms},
+	    {"push-user", .text = &daemon->push.user},
+	    {"push-label", .texts = &request->push_labels, .most = 64},
+	    {"push-header-file", .text = &daemon->push.header_file, .is_path = true},
 	    {"foreground", .flag = &request->is_foreground},
 	    {"format", SN_OPTION_CHOICE(request->form, "text", "json")},
 	    {"quiet", 'q', .flag = &request->is_quiet},
@@ -51,7 +61,40 @@ static bool read_options(struct request *request)
 	daemon->policy.epoch_ns = (uint64_t)(request->epoch_minutes * 60e9);
 	daemon->policy.keep_ns = (uint64_t)(request->keep_days * DAY_SECONDS * 1e9);
 	daemon->cost_most = request->cost_percent / 100;
+	daemon->writer.group_reads |= daemon->push.user != NULL;
+	daemon->push.form = push_forms[request->push_form];
+	daemon->push.labels = request->push_labels.items;
+	daemon->push.label_count = request->push_labels.count;
 	return true;
+}
+
+/* What the process that pushes would refuse is refused at the start. 0 or an exit status. */
+static int check_push(struct request *request)
+{
+	struct sn_pusher_options *push = &request->daemon.push;
+	struct sn_error error = {""};
+	if (!push->url)
+		return 0;
+	if (sn_http_check(push->url, &error))
+		return sn_command_fail("%s", error.text);
+	for (size_t i = 0; i < push->label_count; i++) {
+		const char *equals = strchr(push->labels[i], '=');
+		if (!equals || equals == push->labels[i] || !equals[1])
+			return sn_options_refuse(&request->options, "--push-label", push->labels[i],
+						 "no KEY=VALUE");
+	}
+	if (push->header_file) { /* the process has another folder */
+		const char *file = realpath(push->header_file, NULL);
+		if (!file)
+			return sn_command_fail("cannot open '%s': %s", push->header_file,
+					       strerror(errno));
+		push->header_file = file; /* for as long as the daemon runs */
+	}
+	if (geteuid() == 0 && !push->user)
+		return sn_command_misuse(
+		    request->options.command,
+		    "say as which user to push, who needs no privilege: --push-user NAME");
+	return 0;
 }
 
 static int read_action(struct request *request)
@@ -235,6 +278,8 @@ int sn_command_daemon_run(int argc, char **argv)
 	if (!read_options(&request))
 		return request.options.status;
 	int status = read_action(&request);
+	if (!status && request.action == START)
+		status = check_push(&request);
 	if (status)
 		return status;
 	return request.action == START ? start(&request) : ask(&request);

@@ -128,6 +128,26 @@ static void put_waits(const char *answer, FILE *out)
 		fprintf(out, "              %s lost\n", sn_number_time(lost / rate * 1e9).text);
 }
 
+/* What became of samples at the store of many machines, if there is one. */
+static void put_pushed(const char *answer, FILE *out)
+{
+	static const char *const fates[] = {"unsure", "rejected", "given_up"};
+	static const char *const words[] = {"may have arrived", "were rejected", "were given up"};
+	struct line line;
+	if (!find(answer, "push", "pushed", &line))
+		return;
+	fprintf(out, "  pushed    %s samples, by %s requests; %s wait\n",
+		sn_number_counted(number(answer, "push", "pushed")).text,
+		sn_number_counted(number(answer, "push", "requests")).text,
+		sn_number_counted(number(answer, "push", "waiting")).text);
+	for (size_t i = 0; i < sizeof(fates) / sizeof(*fates); i++)
+		if (number(answer, "push", fates[i]) > 0)
+			fprintf(out, "              %s %s\n",
+				sn_number_counted(number(answer, "push", fates[i])).text, words[i]);
+	if (find(answer, "push", "failure", &line))
+		fprintf(out, "              %s\n", line.value);
+}
+
 static void put_text(const char *answer, const char *store, FILE *out)
 {
 	struct line event, failure;
@@ -161,6 +181,7 @@ static void put_text(const char *answer, const char *store, FILE *out)
 	    number(answer, "own", "ns_per_sample"));
 	fprintf(out, "            %s of memory\n",
 		sn_number_text(number(answer, "own", "resident_bytes"), "bytes").text);
+	put_pushed(answer, out);
 	if (find(answer, "", "failure", &failure))
 		fprintf(out, "  failure   %s; tried again at the next flush\n", failure.value);
 }

@@ -4,6 +4,7 @@
 #include "cmd/run/launch.h"
 
 #include "daemon/kernel/kernel.h"
+#include "push/http.h"
 #include "show/number.h"
 #include "system/perf.h"
 
@@ -278,12 +279,22 @@ static void check_daemon(struct sn_diagnosis *diagnosis)
 	sn_kernel_close(kernel);
 }
 
+static void check_push(struct sn_diagnosis *diagnosis)
+{
+	struct sn_error error = {""};
+	if (sn_http_is_available(&error))
+		sn_diagnose(diagnosis, "sonde push", SN_VERDICT_NO, NULL, "%s", error.text);
+	else
+		sn_diagnose(diagnosis, "sonde push", SN_VERDICT_OK, NULL, "libcurl is there");
+}
+
 void sn_diagnose_system(struct sn_diagnosis *diagnosis)
 {
 	diagnosis->group = "System";
 	check_debug_files(diagnosis);
 	check_disk(diagnosis);
 	check_daemon(diagnosis);
+	check_push(diagnosis);
 }
 
 void sn_diagnose_os(struct sn_diagnosis *diagnosis)

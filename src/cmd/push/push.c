@@ -8,6 +8,7 @@
 #include "show/number.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { REQUEST_SECONDS = 30 };
@@ -90,6 +91,16 @@ static int push_database(void *context, struct sonde_db *db, const char *path)
 	return SN_EXIT_DONE;
 }
 
+/* The daemon makes the cursor's folder before its first flush. */
+static bool may_follow(const char *store)
+{
+	char path[4200];
+	struct stat status;
+	snprintf(path, sizeof(path), "%s/push", store);
+	return access(store, R_OK | X_OK) == 0 &&
+	       (sn_store_is(store) || (stat(path, &status) == 0 && S_ISDIR(status.st_mode)));
+}
+
 static int follow_store(struct request *request)
 {
 	request->follow.target = &request->target;
@@ -99,7 +110,7 @@ static int follow_store(struct request *request)
 	if (sn_store_has_range())
 		return sn_command_misuse(request->options.command,
 					 "--since, --until and --image are for one push by hand");
-	if (access(request->follow.store, R_OK) < 0 || !sn_store_is(request->follow.store))
+	if (!may_follow(request->follow.store))
 		return sn_command_fail(
 		    "'%s' is no folder in which sonded keeps samples, or not yours "
 		    "to read",

@@ -60,13 +60,15 @@ def test_values():
 
 def test_every_option_with_known_words_offers_them():
     """What -h names as its words, and each of them is taken."""
-    files = {"--output", "--source", "--structure", "--gpu-api", "--features", "--html", "--svg", "--dot", "--store", "--with"}
+    files = {"--output", "--source", "--structure", "--gpu-api", "--features", "--html", "--svg", "--dot", "--store", "--with",
+             "--header-file", "--push-header-file", "--ca", "--cursor"}
     free = {"--rate", "--metric", "--where", "--thread", "--context", "--min-share", "--depth", "--limit", "--function", "--jobs",
             "--memory", "--model", "--top", "--iteration", "--from", "--to", "--trace-limit", "--trace-window", "--checkpoint",
             "--memory-limit", "--os-limit", "--gpu-counters", "--gpu-metrics", "--gpu-samples-in", "--target", "--tier",
             "--forbid", "--require", "--cluster", "--stretch", "--do", "--samples", "--seed", "--bin", "--sample",
             "--pid", "--stack", "--delay", "--times", "--since", "--until", "--image",
-            "--flush", "--epoch", "--keep", "--keep-size", "--cost", "--callers", "--off-cpu", "--before", "--after", "--each"}
+            "--flush", "--epoch", "--keep", "--keep-size", "--cost", "--callers", "--off-cpu", "--before", "--after", "--each",
+            "--push", "--push-user", "--push-label", "--label", "--timeout"}
     for command in commands():
         usage = run_sonde(command, "-h").out.split("\nEXAMPLES\n")[0]
         valued = set(re.findall(r"^    (?:-\w, )?(--[a-z][a-z-]+)(?: |\[=)[A-Z']", usage, re.M))

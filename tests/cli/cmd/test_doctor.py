@@ -30,7 +30,7 @@ def test_what_is_here(sonde):
     assert found["CPU and real time"]["verdict"] == "ok"
     assert found["libsonde.so"]["verdict"] == "ok" and os.path.exists(found["libsonde.so"]["text"])
     assert found["preloading"]["verdict"] == "ok"
-    assert "disk space" in found and "sonde daemon" in found and "NVIDIA" in found and "AMD" in found and "Level Zero" in found
+    assert "disk space" in found and "sonde daemon" in found and "sonde push" in found and "NVIDIA" in found and "AMD" in found and "Level Zero" in found
 
 
 def test_text(sonde):
