@@ -81,7 +81,6 @@ static void set_request(CURL *curl, const struct sn_http_request *request,
 	curl_easy_setopt(curl, CURLOPT_USERAGENT, "sonde/" SN_VERSION);
 	curl_easy_setopt(curl, CURLOPT_POST, 1L);
 	curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->bytes);
-	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
 	curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)request->seconds);
 	if (request->ca_file)

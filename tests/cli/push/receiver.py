@@ -6,9 +6,11 @@ import contextlib
 import gzip
 import http.server
 import socket
+import ssl
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Callable, Iterator
 
 import sent
@@ -122,9 +124,15 @@ def handler(receiver: Receiver) -> type[http.server.BaseHTTPRequestHandler]:
 
 
 @contextlib.contextmanager
-def receiver(port: int = 0, **how: object) -> Iterator[Receiver]:
-    made = Receiver(port, **how)
+def receiver(port: int = 0, encryption: tuple[Path, Path] | None = None) -> Iterator[Receiver]:
+    """`encryption`: the files of a certificate and its key."""
+    made = Receiver(port)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler(made))
+    if encryption:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*encryption)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        server.handle_error = lambda *_: None
     server.daemon_threads = True
     made.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))

@@ -4,9 +4,8 @@ sample once, whatever fails."""
 from __future__ import annotations
 
 import json
-import os
 import random
-import re
+import shutil
 import signal
 import socket
 import stat
@@ -239,6 +238,28 @@ def test_a_connection_that_breaks(got, small_db):
 def test_a_connection_that_is_closed_halfway(got, small_db):
     got.answer = lambda number: Answer(cut=10)
     assert refused(got, small_db).startswith(f"cannot push to '{got.url}': ")
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
+def test_encrypted(small_db, tmp_path):
+    """To a server of an authority that nobody knows, and to one that is named."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+    with receiver(encryption=(certificate, key)) as got:
+        url = f"https://localhost:{got.port}"
+        assert "certificate" in refused(url, small_db).lower() and not got.requests
+        assert push(url, "--ca", certificate, small_db).status == 0
+        assert got.kept()[0].otlp().total("samples") == 100
+        got.answer = lambda number: Answer(cut=10)
+        assert refused(url, "--ca", certificate, small_db).startswith(f"cannot push to '{url}': ")
+
+
+def test_without_libcurl(small_db, tmp_path):
+    """A machine that lacks it, as the loader would find it."""
+    (tmp_path / "libcurl.so.4").write_text("no library\n")
+    said = refused("http://127.0.0.1:1", small_db, LD_LIBRARY_PATH=str(tmp_path))
+    assert said == "cannot push to 'http://127.0.0.1:1': libcurl.so.4 is missing (Debian: libcurl4)"
 
 
 def test_misuse(got, small_db, planted):

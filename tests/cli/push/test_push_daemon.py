@@ -191,6 +191,26 @@ def test_a_pusher_that_fails_does_not_stop_the_daemon(store, got, tmp_path):
     assert not got.requests
 
 
+@pytest.mark.parametrize("kind", ["link", "pipe", "other"])
+def test_a_cursor_that_somebody_has_replaced(store, got, tmp_path, kind):
+    """Its folder is another user's: the daemon reads neither what a link leads to nor for ever."""
+    secret = tmp_path / "secret"
+    secret.write_text("sonde-push 1\nfailure root:password\n")
+    with daemon(store, "--flush", 3600):
+        (store / "push").mkdir(exist_ok=True)
+        path = store / "push/cursor"
+        if kind == "link":
+            path.symlink_to(secret)
+        elif kind == "pipe":
+            os.mkfifo(path)
+        else:
+            path.write_bytes(os.urandom(5000))
+        time.sleep(0.5)
+        assert ask(store, "flush")["samples"]["stored"] > 0
+        text = str(pushed(store))
+        assert "password" not in text and ("cannot read" in text or "does not tell" in text)
+
+
 def test_the_pusher_ends_with_a_daemon_that_is_killed(store, got):
     with pushing(store, got.url) as pid:
         ask(store, "flush")
