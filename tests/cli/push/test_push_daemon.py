@@ -79,6 +79,12 @@ def all_pushed(store: Path) -> bool:
     return status["push"]["pushed"] == status["samples"]["stored"] and status["push"]["waiting"] == 0
 
 
+def flush(store: Path) -> dict:
+    """Once there is something."""
+    assert until(lambda: ask(store, "status")["samples"]["waiting"] > 0)
+    return ask(store, "flush")
+
+
 def fields(pid: int) -> dict[str, list[str]]:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return {name: rest.split() for name, rest in (line.split(":", 1) for line in lines)}
@@ -88,7 +94,7 @@ def test_what_the_daemon_counts_arrives(store, got):
     with spinning(store.parent, "busy_here"), pushing(store, got.url, "--push-label", "region=eu"):
         for count in (1, 2):
             time.sleep(1)
-            ask(store, "flush")
+            flush(store)
             got.wait(count)
         assert until(lambda: all_pushed(store))
         status = ask(store, "status")
@@ -102,25 +108,32 @@ def test_what_the_daemon_counts_arrives(store, got):
     wait_for_end(pusher)
 
 
-def test_the_process_has_no_privileges(store, got):
-    with pushing(store, got.url):
-        ask(store, "flush")
+@pytest.mark.parametrize("user", ["nobody", "root"])
+def test_the_process_has_no_privileges(store, got, user):
+    """Not even root's, nor what whoever started the daemon had open."""
+    if os.geteuid() != 0:
+        pytest.skip("who has no privileges has none to give up")
+    with (store.parent / "open elsewhere").open("w") as elsewhere, contextlib.ExitStack() as stack:
+        stack.callback(subprocess.run, [SONDE, "daemon", "stop", "-q", "--store", store])
+        subprocess.run([SONDE, "daemon", "start", "-q", "--store", store, "--push", got.url, "--push-user", user], check=True,
+                       pass_fds=[elsewhere.fileno()], extra_groups=[1, 2, 3])
+        flush(store)
         assert until(lambda: got.kept() and pushed(store)["pid"])
         found = fields(pushed(store)["pid"])
         descriptors = [os.readlink(path) for path in Path(f"/proc/{pushed(store)['pid']}/fd").iterdir() if path.is_symlink()]
     for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
         assert int(found[name][0], 16) == 0, name
     assert found["NoNewPrivs"] == ["1"]
-    if os.geteuid() == 0:
+    if user == "nobody":
         assert found["Uid"] == [str(NOBODY)] * 4 and "0" not in found["Gid"] and found["Groups"] == []
-    # nothing of the daemon's is open in it: maps, events, the store's lock
-    assert not [name for name in descriptors if "bpf" in name or "perf" in name or name == str(store)]
+    # maps, events, the store's lock
+    assert not [name for name in descriptors if "bpf" in name or "perf" in name or "elsewhere" in name or name == str(store)]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root lets another user in")
 def test_who_may_read_the_store(store, got):
     with pushing(store, got.url):
-        ask(store, "flush")
+        flush(store)
         got.wait(1)
     modes = {path.name: (stat.S_IMODE(path.lstat().st_mode), path.lstat().st_uid, path.lstat().st_gid) for path in [store, *store.iterdir()]
              if path.name != "control"}
@@ -136,7 +149,7 @@ def test_names_of_programs_that_only_their_owner_reads_stay(store, got, tmp_path
     with spinning(tmp_path, "known_to_root_alone") as program, pushing(store, got.url):
         program.chmod(0o700)
         time.sleep(1)
-        ask(store, "flush")
+        flush(store)
         [request] = got.wait(1)
     assert request.otlp().total("samples", **{"service.name": program.name}) > 50
     assert b"known_to_root_alone" not in unpacked(request.body).replace(program.name.encode(), b"")
@@ -146,8 +159,7 @@ def test_an_outage_and_a_restart(store, tmp_path):
     with receiver() as first:
         port = first.port
     with pushing(store, f"http://127.0.0.1:{port}"):
-        time.sleep(0.5)
-        before = ask(store, "flush")["samples"]["stored"]
+        before = flush(store)["samples"]["stored"]
         assert until(lambda: "Failed to connect" in pushed(store).get("failure", ""))
         assert pushed(store)["waiting"] == before
         said = subprocess.run([SONDE, "daemon", "status", "--store", store], capture_output=True, text=True).stdout
@@ -155,8 +167,7 @@ def test_an_outage_and_a_restart(store, tmp_path):
     # the last flush of the daemon, too, was written and not sent
     with receiver(port) as again:
         with pushing(store, again.url):
-            time.sleep(0.5)
-            ask(store, "flush")
+            flush(store)
             assert until(lambda: len(again.kept()) >= 1 and pushed(store)["waiting"] == 0)
             assert "failure" not in pushed(store) or "ended" in pushed(store)["failure"]
         info = subprocess.run([SONDE, "info", store], capture_output=True, text=True).stdout
@@ -166,14 +177,13 @@ def test_an_outage_and_a_restart(store, tmp_path):
 
 def test_a_pusher_that_is_killed_is_started_again(store, got):
     with pushing(store, got.url):
-        ask(store, "flush")
+        flush(store)
         got.wait(1)
         first = pushed(store)["pid"]
         os.kill(first, signal.SIGKILL)
         assert until(lambda: "ended by signal 9" in pushed(store).get("failure", ""))
         assert until(lambda: pushed(store)["pid"] not in (0, first))
-        time.sleep(0.3)
-        ask(store, "flush")
+        flush(store)
         assert until(lambda: all_pushed(store))
     ids = got.ids()
     assert len(ids) == len(set(ids))
@@ -185,9 +195,9 @@ def test_a_pusher_that_fails_does_not_stop_the_daemon(store, got, tmp_path):
         pytest.skip("a folder that is closed to its owner is closed to the daemon")
     store.parent.chmod(0o700)
     with pushing(store, got.url):
-        ask(store, "flush")
+        flush(store)
         assert until(lambda: "ended with status 128" in pushed(store).get("failure", ""))
-        assert ask(store, "flush")["samples"]["stored"] > 0
+        assert flush(store)["samples"]["stored"] > 0
     assert not got.requests
 
 
@@ -205,21 +215,20 @@ def test_a_cursor_that_somebody_has_replaced(store, got, tmp_path, kind):
             os.mkfifo(path)
         else:
             path.write_bytes(os.urandom(5000))
-        time.sleep(0.5)
-        assert ask(store, "flush")["samples"]["stored"] > 0
+        assert flush(store)["samples"]["stored"] > 0
         text = str(pushed(store))
         assert "password" not in text and ("cannot read" in text or "does not tell" in text)
 
 
 def test_the_pusher_ends_with_a_daemon_that_is_killed(store, got):
     with pushing(store, got.url) as pid:
-        ask(store, "flush")
+        flush(store)
         got.wait(1)
         pusher = pushed(store)["pid"]
         os.kill(pid, signal.SIGKILL)
         wait_for_end(pusher)
     with pushing(store, got.url):
-        ask(store, "flush")
+        flush(store)
         got.wait(2)
     ids = got.ids()
     assert len(ids) == len(set(ids))
@@ -228,10 +237,10 @@ def test_the_pusher_ends_with_a_daemon_that_is_killed(store, got):
 def test_a_server_that_hangs_does_not_delay_the_daemon(store, got):
     got.answer = lambda number: Answer(seconds=20)
     with pushing(store, got.url):
-        ask(store, "flush")
+        flush(store)
         assert until(lambda: bool(got.requests))
         began = time.monotonic()
-        ask(store, "flush")
+        flush(store)
         assert time.monotonic() - began < 3
         began = time.monotonic()
     assert time.monotonic() - began < 8
