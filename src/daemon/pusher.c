@@ -2,6 +2,7 @@
 /* See pusher.h. */
 #include "pusher.h"
 
+#include "base/text.h"
 #include "push/next.h"
 
 #include <dirent.h>
@@ -246,30 +247,57 @@ void sn_pusher_close(struct sn_pusher *pusher)
 	pusher->process = 0;
 }
 
-/* ---- the cursor ---- */
+/* ---- cursors ---- */
 
-/* False if nobody pushes. A cursor that cannot be read is taken for one at the begin. */
+static bool is_cursor(const char *name)
+{
+	return *name != '.' && !sn_text_ends(name, ".lock") && !sn_text_ends(name, ".new");
+}
+
+/* The first epoch that one of the cursors in the folder still needs; false if there is no cursor that can be read. */
+static bool find_first(const char *store, uint64_t *first)
+{
+	char path[4200];
+	struct sn_push_cursor cursor;
+	struct stat status;
+	bool is_found = false;
+	snprintf(path, sizeof(path), "%s/" FOLDER, store);
+	DIR *folder = opendir(path);
+	*first = UINT64_MAX;
+	for (struct dirent *entry; folder && (entry = readdir(folder));) {
+		snprintf(path, sizeof(path), "%s/" FOLDER "/%s", store, entry->d_name);
+		if (!is_cursor(entry->d_name) || lstat(path, &status) != 0 ||
+		    sn_push_cursor_read(&cursor, path, NULL) != 0)
+			continue;
+		is_found = true;
+		*first = cursor.epoch < *first ? cursor.epoch : *first;
+	}
+	if (folder)
+		closedir(folder);
+	return is_found;
+}
+
+void sn_pusher_hold(const struct sn_pusher *pusher, struct sn_epoch_policy *policy)
+{
+	uint64_t first;
+	bool is_found = find_first(pusher->store, &first);
+	if (!is_found && !pusher->options->url)
+		return;
+	policy->unmerged_from = is_found ? first : 0;
+	policy->unmerged_ns = SN_PUSH_MERGE_NS;
+}
+
+/* The one in its usual place. False if nobody pushes; why it cannot be read is its failure. */
 static bool read_cursor(const struct sn_pusher *pusher, struct sn_push_cursor *cursor)
 {
 	char path[4200];
 	struct stat status;
 	*cursor = (struct sn_push_cursor){0};
-	if (!pusher->store)
-		return false;
 	snprintf(path, sizeof(path), "%s/" SN_PUSH_CURSOR_DEFAULT, pusher->store);
 	bool is_there = lstat(path, &status) == 0;
 	if (is_there)
 		(void)!sn_push_cursor_read(cursor, path, &cursor->failure);
 	return is_there || pusher->options->url;
-}
-
-void sn_pusher_hold(const struct sn_pusher *pusher, struct sn_epoch_policy *policy)
-{
-	struct sn_push_cursor cursor;
-	if (!read_cursor(pusher, &cursor))
-		return;
-	policy->unmerged_from = cursor.epoch;
-	policy->unmerged_ns = SN_PUSH_MERGE_NS;
 }
 
 void sn_pusher_tell(const struct sn_pusher *pusher, struct sn_buffer *answer)

@@ -2,7 +2,7 @@
 /*
  * The process that pushes the daemon's store to a store of many machines: `sonde push --follow`, without the daemon's
  * privileges, so that no network code runs with them (docs/design/push.md). It is started anew where it ends, after longer and longer
- * times. The daemon itself only reads the cursor, whoever pushes: to leave unmerged what is not pushed yet, and to tell how it goes.
+ * times. The daemon itself only reads cursors, whoever pushes: to leave unmerged what is not pushed yet, and to tell how it goes.
  */
 #pragma once
 
@@ -41,7 +41,7 @@ void sn_pusher_tend(struct sn_pusher *pusher);
 /* Ends it, with what it has not pushed left in the store. */
 void sn_pusher_close(struct sn_pusher *pusher);
 
-/* Makes the policy leave unmerged what is not pushed yet. */
+/* Makes the policy leave unmerged what is not pushed yet, by any of the cursors in the store's folder `push`. */
 void sn_pusher_hold(const struct sn_pusher *pusher, struct sn_epoch_policy *policy);
-/* Appends how it goes to a status, lines "push.NAME VALUE"; nothing where nobody pushes. */
+/* Appends how it goes by the cursor in its usual place to a status, lines "push.NAME VALUE"; nothing where nobody pushes. */
 void sn_pusher_tell(const struct sn_pusher *pusher, struct sn_buffer *answer);

@@ -48,7 +48,8 @@ static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off
 {
 	const struct transfer *transfer = context;
 	const struct sn_http_request *request = transfer->request;
-	return request->is_unwanted && request->is_unwanted(request->context);
+	return request->is_unwanted && !transfer->answer->may_have_arrived &&
+	       request->is_unwanted(request->context);
 }
 
 static struct curl_slist *list_headers(const struct sn_http_request *request)

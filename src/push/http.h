@@ -24,7 +24,7 @@ struct sn_http_request {
 	/* Called before the last byte leaves; not 0: it must not. May be NULL. */
 	int (*before_end)(void *context);
 	void *context;
-	/* Whether to give up now; asked several times a second. May be NULL. */
+	/* Whether to give up now; asked several times a second until the last byte leaves. May be NULL. */
 	bool (*is_unwanted)(void *context);
 };
 

@@ -110,8 +110,8 @@ static int open_cursor(struct follower *follower)
 	if (!follow->cursor) {
 		char *slash = strrchr(follower->cursor_path, '/');
 		*slash = '\0';
-		(void)!mkdir(follower->cursor_path,
-			     0700); /* what fails is told of the file in it */
+		/* what fails is told of the file in it */
+		(void)!mkdir(follower->cursor_path, 0700);
 		*slash = '/';
 	}
 	int status = lock_cursor(follower);
@@ -152,13 +152,12 @@ static int before_end(void *context)
 	return save(follower);
 }
 
+/* Signals wait, so that a request and its cursor stay together. */
 static bool is_ending(void *context)
 {
-	const struct follower *follower = context;
 	sigset_t pending;
 	sigpending(&pending);
-	return (sigismember(&pending, SIGTERM) && sigismember(&follower->ends, SIGTERM)) ||
-	       (sigismember(&pending, SIGINT) && sigismember(&follower->ends, SIGINT));
+	return sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT);
 }
 
 /* Of this machine's store, this epoch and these parts: another try has the same one. */
@@ -171,7 +170,7 @@ static void name_unit(const struct follower *follower, char text[256])
 		 unit->epoch, unit->first, unit->last);
 }
 
-static struct sn_push_verdict send(struct follower *follower)
+static struct sn_push_verdict send_unit(struct follower *follower)
 {
 	char identity[256];
 	struct sn_push_verdict verdict = {.fate = SN_PUSH_LATER};
@@ -202,7 +201,7 @@ static uint64_t now_ns(void)
 }
 
 /* The unit's samples are counted once, whatever has become of them. True: the next one may follow. */
-static bool settle_unit(struct follower *follower, struct sn_push_verdict *verdict)
+static bool settle_unit(struct follower *follower, const struct sn_push_verdict *verdict)
 {
 	struct sn_push_cursor *cursor = &follower->cursor;
 	uint64_t samples = follower->unit.samples;
@@ -295,11 +294,15 @@ static bool wait_for_change(const struct follower *follower, const struct state 
 static int push_unit(struct follower *follower)
 {
 	const struct sn_push_follow *follow = follower->follow;
-	struct sn_push_verdict verdict = send(follower);
+	struct sn_push_verdict verdict = send_unit(follower);
 	bool is_settled = settle_unit(follower, &verdict);
-	note_failure(follower, &verdict.why);
+	bool is_over = !is_settled && follow->is_endless && is_ending(follower);
+	if (!is_over) /* what was given up has not failed */
+		note_failure(follower, &verdict.why);
 	if (save(follower))
 		return SN_EXIT_FAILED;
+	if (is_over)
+		return SN_EXIT_DONE;
 	if (is_settled)
 		return -1;
 	if (!follow->is_endless)

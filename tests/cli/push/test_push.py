@@ -149,6 +149,19 @@ def test_any_database(got, small_db, form):
     assert (sent.total("samples"), sent.total("cpu-time"), sent.total("gpu-time")) == (100, 500 * MS, 300 * MS)
 
 
+@pytest.mark.parametrize("form", ["otlp", "pprof"])
+def test_callers(got, planted, form):
+    """Call paths of a store, leaf first."""
+    starts = planted.library.starts
+    store = write(planted.path, ("origin", "/usr/bin/worker", WORKER, 0, 1000), planted.library.image(),
+                  ("stack", 0, 7, f"0:{starts['hot'] + 1}", f"0:{starts['cold'] + 9}"), ("stack", 0, 3, f"0:{starts['cold']}"), flush(0, 10))
+    assert push(got, "--as", form, store).status == 0
+    sent = got.kept()[0].otlp() if form == "otlp" else got.kept()[0].pprof()
+    assert sent.total("samples") == 10
+    assert {row.stack[:2]: row.value for row in sent.rows if row.kind[0] == "samples" and row.stack[0] == "hot"} == {("hot", "cold"): 7}
+    assert sent.by_function("samples") == {"hot": 7, "cold": 3}
+
+
 def test_a_range(got, planted):
     for hot in (1, 2, 3):
         planted.add(hot)
@@ -464,6 +477,14 @@ def test_a_cursor_that_cannot_be_written(got, planted):
     assert "cannot open" in refused(got, "--cursor", "/proc/none/cursor", planted.add()) and not got.requests
 
 
+def test_nothing_leaves_before_the_cursor_is_written(got, planted):
+    """A folder lies where its next version would."""
+    path = planted.path.parent / "cursor"
+    (path.parent / "cursor.new").mkdir()
+    assert f"cannot write '{path}'" in refused(got, "--cursor", path, planted.add())
+    assert not got.requests
+
+
 @contextmanager
 def following(got: Receiver, store: Path, *options: object) -> Iterator[subprocess.Popen]:
     process = subprocess.Popen([SONDE, "push", "--to", got.url, "--follow", *map(str, options), store], env=clean_environment(),
@@ -531,6 +552,18 @@ def test_an_end_is_not_waited_for(got, planted):
         time.sleep(0.2)
         process.send_signal(signal.SIGTERM)
         assert process.wait(5) == 0
+
+
+def test_an_end_waits_for_an_answer(got, planted):
+    """Of a request that has left, so that it is known what became of it."""
+    planted.add(1)
+    got.answer = lambda number: Answer(seconds=1)
+    with following(got, planted.path) as process:
+        got.wait(1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    found = cursor(planted.path / "push/cursor")
+    assert (found["pushed"], found["unsure"], found["sending"]) == (31, 0, 0) and "failure" not in found
 
 
 def test_nothing_twice_after_kills(got, planted):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -199,6 +200,38 @@ def test_a_pusher_that_fails_does_not_stop_the_daemon(store, got, tmp_path):
         assert until(lambda: "ended with status 128" in pushed(store).get("failure", ""))
         assert flush(store)["samples"]["stored"] > 0
     assert not got.requests
+
+
+def levels(store: Path) -> set[str]:
+    done = subprocess.run([SONDE, "info", "--format", "json", store], capture_output=True, text=True, check=True)
+    return {epoch["level"] for epoch in json.loads(done.stdout)["epochs"]}
+
+
+def test_nothing_is_merged_before_it_is_pushed(store):
+    """Epochs of a second, which would be merged at once: they are not while the server is away, nor while another cursor is behind."""
+    with receiver() as first:
+        port = first.port
+    options = ["--flush", 1, "--epoch", 1 / 60, "--push", f"http://127.0.0.1:{port}", *USER]
+    with daemon(store, *options):
+        assert until(lambda: ask(store, "status")["flushes"] >= 4)
+        assert levels(store) == {"flushes"}
+        other = store / "push/other"
+        other.write_text("sonde-push 1\nepoch 1\n")
+        with receiver(port) as got:
+            assert until(lambda: got.kept() and pushed(store)["waiting"] == 0)
+            before = ask(store, "status")["flushes"]
+            assert until(lambda: ask(store, "status")["flushes"] >= before + 2)
+            assert levels(store) == {"flushes"}
+            other.unlink()
+            assert until(lambda: "sealed" in levels(store))
+            subprocess.run([SONDE, "daemon", "stop", "-q", "--store", store], check=True)
+            ids = got.ids()
+            assert len(ids) == len(set(ids)) and pushed_total(store) == got.total("samples") > 0
+
+
+def pushed_total(store: Path) -> int:
+    lines = dict(line.split(" ", 1) for line in (store / "push/cursor").read_text().splitlines())
+    return int(lines["pushed"]) + int(lines["unsure"])
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "other"])
