@@ -554,6 +554,25 @@ def test_an_end_is_not_waited_for(got, planted):
         assert process.wait(5) == 0
 
 
+def test_an_end_while_it_connects(planted):
+    """To a server whose queue is full, so that it does not answer at all. What was given up has not failed."""
+    planted.add(1)
+    with socket.socket() as full, socket.socket() as first, socket.socket() as second:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for client in (first, second):
+            client.setblocking(False)
+            client.connect_ex(full.getsockname())
+        target = Receiver(full.getsockname()[1])
+        with following(target, planted.path) as process:
+            time.sleep(1.5)
+            assert process.poll() is None and not process.stderr.closed
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(4) == 0
+    found = cursor(planted.path / "push/cursor")
+    assert (found["pushed"], found["unsure"], found["waiting"]) == (0, 0, 31) and "failure" not in found
+
+
 def test_an_end_waits_for_an_answer(got, planted):
     """Of a request that has left, so that it is known what became of it."""
     planted.add(1)

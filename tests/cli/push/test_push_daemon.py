@@ -179,7 +179,7 @@ def test_an_outage_and_a_restart(store, tmp_path):
 def test_a_pusher_that_is_killed_is_started_again(store, got):
     with pushing(store, got.url):
         flush(store)
-        got.wait(1)
+        assert until(lambda: all_pushed(store))
         first = pushed(store)["pid"]
         os.kill(first, signal.SIGKILL)
         assert until(lambda: "ended by signal 9" in pushed(store).get("failure", ""))
