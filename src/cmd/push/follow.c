@@ -131,7 +131,8 @@ static int import(void *context, const char *output, struct sn_error *error)
 	const struct sn_epochs_wanted wanted = {.until_ns = UINT64_MAX,
 						.epoch = unit->epoch,
 						.first_part = unit->first,
-						.last_part = unit->last};
+						.last_part = unit->last,
+						.names_only = true};
 	struct sn_import_notes notes = {0};
 	struct sn_import_counts counts;
 	struct sn_import_request request = {.notes = &notes,

@@ -547,6 +547,9 @@ static int refuse_empty(const struct importing *importing, const char *path, str
 
 static int build(struct importing *importing, struct sn_error *error)
 {
+	bool names_only = importing->wanted.names_only;
+	const struct sn_symbolizer_options options = {.no_loops = names_only,
+						      .cache_folder = names_only ? "" : NULL};
 	struct sn_symbolizer *symbolizer = NULL;
 	struct sn_resolved resolved = {0};
 	int result = sn_merge_init(&importing->merge, importing->builder);
@@ -561,7 +564,7 @@ static int build(struct importing *importing, struct sn_error *error)
 		return sn_fail_code(error, result);
 	result = read_counts(importing, error);
 	if (!result)
-		result = sn_symbolizer_new(NULL, &symbolizer, error);
+		result = sn_symbolizer_new(&options, &symbolizer, error);
 	if (!result) {
 		result = sn_resolve(&importing->merge, symbolizer,
 				    sn_pool_threads(importing->request->jobs), &resolved);

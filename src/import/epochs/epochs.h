@@ -17,6 +17,7 @@ struct sn_epochs_wanted {
 	bool is_apart;
 	/* Of this epoch alone, its parts from the first to before the last one (from 0); 0: of all. */
 	uint64_t epoch, first_part, last_part;
+	bool names_only; /* neither loops, nor a cache of what was looked up */
 };
 
 extern const struct sn_importer sn_importer_epochs;
