@@ -32,7 +32,7 @@ enum { WHO, IMAGE, ADDRESS, PERIOD, SAMPLES, WORDS };
 struct counted {
 	uint32_t profile, metric;
 	uint32_t frame, image; /* frames of the merge */
-	struct sonde_db_stat stat;
+	uint64_t samples, period;
 };
 
 /* What was counted of an origin. */
@@ -54,6 +54,7 @@ struct importing {
 	struct sn_external_sort sort;
 	struct counted *counted; /* what came out of it */
 	size_t counted_count, counted_capacity;
+	uint64_t shared;	       /* of these, how many were shared out among call paths */
 	struct sn_epochs_leaf *leaves; /* of stacks */
 	size_t leaf_count, leaf_capacity;
 	struct sn_epoch_rows stacks; /* all of them, with numbers of the dictionary */
@@ -314,7 +315,8 @@ static int add_record(struct importing *importing, const uint64_t record[WORDS])
 	    .metric = importing->metrics[record[WHO] >> 32],
 	    .frame = frame_of(importing, &frame),
 	    .image = frame_of(importing, &label),
-	    .stat = stat_of(record[SAMPLES], record[PERIOD]),
+	    .samples = record[SAMPLES],
+	    .period = record[PERIOD],
 	};
 	return counted.frame == SN_INTERN_NONE || counted.image == SN_INTERN_NONE ||
 		       sn_vec_push(&importing->counted, &importing->counted_capacity,
@@ -340,28 +342,27 @@ static int add_below_image(struct importing *importing, const struct counted *co
 	/* the kernel's code without a name is called as the kernel */
 	if (counted->frame != counted->image)
 		node = add_node(importing, node, counted->frame);
-	return add_value(importing, &(struct sn_merged_value){counted->profile, counted->metric,
-							      node, counted->stat});
+	return add_value(importing,
+			 &(struct sn_merged_value){counted->profile, counted->metric, node,
+						   stat_of(counted->samples, counted->period)});
 }
 
 static int add_below_callers(struct importing *importing, const struct counted *counted,
 			     const struct sn_epochs_path *paths, size_t count)
 {
-	double samples = 0;
+	struct sn_epochs_sharing sharing;
 	int result = 0;
-	for (size_t i = 0; i < count; i++)
-		samples += paths[i].samples;
+	sn_epochs_share(&sharing, paths, count, counted->samples, importing->shared++);
 	for (size_t i = 0; !result && i < count; i++) {
-		const struct sonde_db_stat *all = &counted->stat;
-		double part = paths[i].samples / samples;
-		struct sn_merged_value value = {
-		    counted->profile,
-		    counted->metric,
-		    paths[i].is_parents ? paths[i].parent
-					: add_node(importing, paths[i].parent, counted->frame),
-		    {all->count * part, all->sum * part, all->min, all->max,
-		     all->sum_squares * part}};
-		result = add_value(importing, &value);
+		uint64_t part = sn_epochs_share_next(&sharing, paths + i, i + 1 == count);
+		if (part == 0)
+			continue;
+		uint32_t node = paths[i].is_parents
+				    ? paths[i].parent
+				    : add_node(importing, paths[i].parent, counted->frame);
+		result = add_value(importing,
+				   &(struct sn_merged_value){counted->profile, counted->metric,
+							     node, stat_of(part, counted->period)});
 	}
 	return result;
 }

@@ -4,17 +4,27 @@
 
 #include "base/sort_by.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A function, of one profile, by one metric. */
 struct function {
 	uint32_t profile, metric, kind, id;
-	uint64_t start; /* of one in no file, which its id names, 0 */
+	uint64_t start; /* or another number that its code has in common */
 };
 
 SN_SORT_BY(sort_paths, struct sn_epochs_path, const void *,
 	   SN_ORDER_BY(a, b, function, parent, is_parents));
+
+/* Code of a process's own is known by the name that the store has for it, which is one text. */
+static uint64_t start_of(const struct sn_symbol_location *location, const struct sn_frame *frame)
+{
+	if (location && location->function_start)
+		return location->function_start;
+	return location && location->frames[0].name ? (uintptr_t)location->frames[0].name
+						    : frame->value;
+}
 
 static struct function function_of(const struct sn_epochs_callers *callers, uint32_t profile,
 				   uint32_t metric, uint32_t number)
@@ -27,7 +37,7 @@ static struct function function_of(const struct sn_epochs_callers *callers, uint
 	    .metric = metric,
 	    .kind = frame.kind,
 	    .id = frame.id,
-	    .start = location && location->function_start ? location->function_start : frame.value,
+	    .start = start_of(location, &frame),
 	};
 }
 
@@ -99,4 +109,31 @@ const struct sn_epochs_path *sn_epochs_callers_of(const struct sn_epochs_callers
 		return NULL;
 	*count = callers->firsts[number + 1] - callers->firsts[number];
 	return callers->paths + callers->firsts[number];
+}
+
+void sn_epochs_share(struct sn_epochs_sharing *sharing, const struct sn_epochs_path *paths,
+		     size_t count, uint64_t samples, uint64_t turn)
+{
+	static const double golden = 0.6180339887498949;
+	double all = 0, begin = (double)turn * golden;
+	for (size_t i = 0; i < count; i++)
+		all += paths[i].samples;
+	*sharing = (struct sn_epochs_sharing){
+	    .each = (double)samples / all, .next = begin - floor(begin), .left = samples};
+}
+
+uint64_t sn_epochs_share_next(struct sn_epochs_sharing *sharing, const struct sn_epochs_path *path,
+			      bool is_last)
+{
+	double share = path->samples * sharing->each, whole = floor(share);
+	uint64_t given = (uint64_t)whole;
+	sharing->rest += share - whole;
+	if (sharing->rest > sharing->next) {
+		given++;
+		sharing->next += 1;
+	}
+	if (is_last || given > sharing->left)
+		given = sharing->left;
+	sharing->left -= given;
+	return given;
 }

@@ -44,3 +44,18 @@ void sn_epochs_callers_release(struct sn_epochs_callers *callers);
 const struct sn_epochs_path *sn_epochs_callers_of(const struct sn_epochs_callers *callers,
 						  uint32_t profile, uint32_t metric, uint32_t frame,
 						  size_t *count);
+
+/*
+ * Shares samples out among paths, whole ones, as a count has no parts: each gets the whole part of its share, and what is left is drawn by systematic sampling, so that each
+ * has the rest of its share as its probability. `turn` is another one for each count: where the drawing begins follows the multiples of the golden ratio, which
+ * are spread evenly.
+ */
+struct sn_epochs_sharing {
+	double each, rest, next;
+	uint64_t left;
+};
+void sn_epochs_share(struct sn_epochs_sharing *sharing, const struct sn_epochs_path *paths,
+		     size_t count, uint64_t samples, uint64_t turn);
+/* What the next path gets; the last one all that is left. */
+uint64_t sn_epochs_share_next(struct sn_epochs_sharing *sharing, const struct sn_epochs_path *path,
+			      bool is_last);

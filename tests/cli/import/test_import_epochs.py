@@ -132,6 +132,19 @@ def test_counts_go_to_the_call_paths_of_their_function(tmp_path, library):
     assert by_program == {"worker": 107, "other": 11}
 
 
+def test_counts_are_shared_out_whole(tmp_path):
+    """A thousand places with a sample or two each, of a function with paths of 1, 2 and 7 samples: no sample is cut, and each path has its part of all."""
+    store = write(tmp_path / "store", *ORIGINS, ("image", JIT, "jit", "-", 0, 0, 0), ("name", 0, 0, 0x1000, "whole"), ("name", 0, 0x100000, 0x1000, "one"),
+                  ("name", 0, 0x200000, 0x1000, "two"), ("stack", 0, 1, "0:1"), ("stack", 0, 2, "0:1", "0:0x100010"), ("stack", 0, 7, "0:1", "0:0x200010"),
+                  *[("count", 0, 0, 4 * number, 1 + number % 2) for number in range(1000)], flush(0, 1510))
+    rows = report(store, "--full", "--granularity", "instruction")["rows"]
+    counts = [row["values"]["cpu-clock"]["exclusive"]["count"] for row in rows]
+    assert sum(counts) == 1510 and all(count == int(count) for count in counts)
+    flat = {row["name"]: row["values"]["cpu-clock"]["inclusive"]["count"] for row in report(store, "--view", "flat")["rows"]}
+    assert flat["whole"] == 1510
+    assert abs(flat["one"] - 302) <= 5 and abs(flat["two"] - 1057) <= 5, flat
+
+
 # ---- files that are not what they were ----
 
 
