@@ -119,13 +119,15 @@ uint32_t sn_otlp_attribute_number(struct sn_otlp_dictionary *dictionary, const c
 
 void sn_otlp_put_key_value(struct sn_buffer *to, unsigned field, const char *key, const char *text)
 {
-	struct sn_buffer pair = {0}, value = {0};
-	sn_protobuf_text(&pair, KEY_VALUE_KEY, key);
+	struct sn_buffer pair = {0}, value = {0}, shown = {0};
+	sn_escape_put(&shown, SN_ESCAPE_SHOWN, key);
+	sn_protobuf_message(&pair, KEY_VALUE_KEY, &shown);
 	put_any_text(&value, text);
 	sn_protobuf_message(&pair, KEY_VALUE_VALUE, &value);
 	sn_protobuf_message(to, field, &pair);
 	sn_buffer_release(&pair);
 	sn_buffer_release(&value);
+	sn_buffer_release(&shown);
 }
 
 /* ---- code ---- */

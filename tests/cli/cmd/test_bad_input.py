@@ -22,6 +22,8 @@ COMMANDS = {
     "info-json": ["info", "--format", "json"],
     "folded": ["export", "--to", "folded", "-o", "OUT"],
     "pprof": ["export", "--to", "pprof", "-o", "OUT"],
+    "otlp": ["export", "--to", "otlp", "-o", "OUT"],
+    "push": ["push", "--to", "http://127.0.0.1:1"],
     "html": ["export", "--to", "html", "-o", "OUT"],
 }
 

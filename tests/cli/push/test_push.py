@@ -177,6 +177,16 @@ def test_labels(got, small_db):
     assert all(row.labels["region"] == "eu-1" and row.labels["team"] == "a=b" for row in sent.rows)
 
 
+def test_labels_of_any_bytes(got, small_db):
+    """What is no UTF-8 would make the whole message unreadable."""
+    for form in ("otlp", "pprof"):
+        assert push(got, "--as", form, "--label", "ré\udcff=é\udcfe\n", small_db).status == 0
+    otlp, pprof = got.kept()
+    for sent in (otlp.otlp(), pprof.pprof()):
+        assert all(row.labels["ré?"] == "é? " for row in sent.rows)
+    assert otlp_by_schema(otlp.body) == otlp.otlp().rows
+
+
 @pytest.mark.parametrize("label", ["region", "=x", "region="])
 def test_what_is_no_label(got, small_db, label):
     result = push(got, "--label", label, small_db)
