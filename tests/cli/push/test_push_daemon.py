@@ -159,12 +159,13 @@ def test_names_of_programs_that_only_their_owner_reads_stay(store, got, tmp_path
 def test_an_outage_and_a_restart(store, tmp_path):
     with receiver() as first:
         port = first.port
-    with pushing(store, f"http://127.0.0.1:{port}"):
+    with pushing(store, f"http://127.0.0.1:{port}") as pid:
         before = flush(store)["samples"]["stored"]
         assert until(lambda: "Failed to connect" in pushed(store).get("failure", ""))
         assert pushed(store)["waiting"] == before
         said = subprocess.run([SONDE, "daemon", "status", "--store", store], capture_output=True, text=True).stdout
         assert "0 samples, by 0 requests" in said and "Failed to connect" in said
+    wait_for_end(pid)
     # the last flush of the daemon, too, was written and not sent
     with receiver(port) as again:
         with pushing(store, again.url):
@@ -260,6 +261,7 @@ def test_the_pusher_ends_with_a_daemon_that_is_killed(store, got):
         pusher = pushed(store)["pid"]
         os.kill(pid, signal.SIGKILL)
         wait_for_end(pusher)
+        wait_for_end(pid)
     with pushing(store, got.url):
         flush(store)
         got.wait(2)
