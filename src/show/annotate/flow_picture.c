@@ -13,6 +13,7 @@
 
 #define NONE UINT32_MAX
 
+enum { WAY_MOST = 10 /* blocks between hot ones that are drawn for their sake */ };
 enum { FIRST = 3, LAST = 2, WHOLE = 8, HOT_PERCENT = 5, TOP = 70, LEAST_WIDTH = 190 };
 
 /* ---- what is said ---- */
@@ -174,7 +175,7 @@ static uint32_t find_origin(struct choosing *choosing, uint32_t block)
 	return NONE;
 }
 
-/* The block and those between it and the chosen ones, if there is room for all of them: so what is drawn hangs together. */
+/* The block and those between it and the chosen ones, so that what is drawn hangs together; alone if these are too many. */
 static void choose_way(struct choosing *choosing, uint32_t block)
 {
 	uint32_t origin = find_origin(choosing, block), length = 1;
@@ -185,8 +186,13 @@ static void choose_way(struct choosing *choosing, uint32_t block)
 	}
 	for (uint32_t at = origin; at != block; at = choosing->next[at])
 		length += at != origin;
-	if (origin == block || length > choosing->left)
+	if (origin == block)
 		return;
+	if (length > choosing->left || length > WAY_MOST) {
+		choosing->is_chosen[block] = true;
+		choosing->left--;
+		return;
+	}
 	choosing->left -= length;
 	for (uint32_t at = origin; at != block; at = choosing->next[at])
 		choosing->is_chosen[at] = true;
@@ -227,8 +233,11 @@ static void add_edge(struct sn_flow_picture *picture, uint32_t edge, const uint3
 {
 	const struct sn_annotated_edge *own = &picture->function->edges[edge];
 	uint32_t from = drawn_of[own->from], to = drawn_of[own->to];
-	if (from == NONE)
+	if (from == NONE) {
+		if (to != NONE)
+			picture->drawn[to].left_before++;
 		return;
+	}
 	if (to == NONE) {
 		picture->drawn[from].left_out++;
 		return;
@@ -294,10 +303,10 @@ static void measure(const struct sn_annotated_function *function, struct sn_flow
 	columns = head > columns ? head : columns;
 	drawn->width =
 	    fmax(LEAST_WIDTH, (double)columns * SN_FLOW_LETTER_TENTHS / 10) + 2 * SN_FLOW_PADDING;
-	drawn->height =
-	    SN_FLOW_HEAD +
-	    SN_FLOW_LINE * (extent.lines + (*words.waits != 0) + (drawn->left_out > 0)) +
-	    SN_FLOW_PADDING;
+	drawn->height = SN_FLOW_HEAD +
+			SN_FLOW_LINE * (extent.lines + (*words.waits != 0) + (drawn->left_out > 0) +
+					(drawn->left_before > 0)) +
+			SN_FLOW_PADDING;
 }
 
 static int lay_out(struct sn_flow_picture *picture)

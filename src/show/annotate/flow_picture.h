@@ -12,12 +12,13 @@
 #include "annotate_forms.h"
 #include "show/page/layered.h"
 
-/* Blocks of one picture: of more the first one is drawn, those with the most samples, and those between. */
+/* Blocks of one picture: of more the first one is drawn, those with the most samples, and those between unless they are many. */
 enum { SN_FLOW_DRAWN = 60 };
 
 struct sn_flow_drawn {
-	uint32_t block;	   /* of the function */
-	uint32_t left_out; /* blocks that it leads to and that are not drawn */
+	uint32_t block; /* of the function */
+	uint32_t left_out,
+	    left_before; /* blocks that it leads to, and that lead to it, and that are not drawn */
 	double width, height;
 	bool has_loop; /* it follows itself */
 };

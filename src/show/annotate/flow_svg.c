@@ -276,6 +276,16 @@ static void put_frame(const struct canvas *canvas, const struct sn_annotated_blo
 			0.04 + 0.5 * fmin(part, 1), canvas->x, canvas->y, width, height);
 }
 
+static void put_left_out(struct canvas *canvas, const char *arrow, uint32_t count)
+{
+	if (!count)
+		return;
+	canvas->line += SN_FLOW_LINE;
+	fprintf(canvas->out,
+		"<text class=\"dim\" x=\"%.1f\" y=\"%.1f\">%s %u block%s not drawn</text>",
+		canvas->x + SN_FLOW_PADDING, canvas->line, arrow, count, count == 1 ? "" : "s");
+}
+
 static void put_block(struct canvas *canvas, uint32_t number)
 {
 	const struct sn_flow_picture *picture = canvas->picture;
@@ -299,13 +309,8 @@ static void put_block(struct canvas *canvas, uint32_t number)
 		fprintf(canvas->out, "<text class=\"dim\" x=\"%.1f\" y=\"%.1f\">waits: %s</text>",
 			canvas->x + SN_FLOW_PADDING, canvas->line, words.waits);
 	}
-	if (drawn->left_out) {
-		canvas->line += SN_FLOW_LINE;
-		fprintf(canvas->out,
-			"<text class=\"dim\" x=\"%.1f\" y=\"%.1f\">→ %u block%s not drawn</text>",
-			canvas->x + SN_FLOW_PADDING, canvas->line, drawn->left_out,
-			drawn->left_out == 1 ? "" : "s");
-	}
+	put_left_out(canvas, "→", drawn->left_out);
+	put_left_out(canvas, "←", drawn->left_before);
 	fputs(canvas->links ? "</g></a>\n" : "</g>\n", canvas->out);
 }
 
@@ -354,7 +359,7 @@ static void put_note(const struct canvas *canvas)
 		all == 1 ? "" : "s");
 	if (picture->drawn_count < all)
 		fprintf(canvas->out,
-			": drawn are %u, those with the most samples and what leads to them; the "
+			": drawn are %u, those with the most samples and some between; the "
 			"others have %s",
 			picture->drawn_count,
 			sn_number_part(picture->left_value, picture->function->value).text);
