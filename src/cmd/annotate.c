@@ -190,65 +190,70 @@ static int draw(const struct request *request, const struct sn_annotation *annot
 	return result ? sn_command_fail("%s", error.text) : SN_EXIT_DONE;
 }
 
-static int print_listing(struct request *request, const struct sn_annotation *annotation,
-			 const struct sn_annotate_view *view, const struct sn_terminal *page)
-{
-	if (request->form == FORM_JSON)
-		sn_annotate_json(annotation, view, stdout);
-	else
-		sn_annotate_text(annotation, view, page);
-	return SN_EXIT_DONE;
-}
-
-static int print_ranking(struct request *request, const struct sn_annotation *annotation,
-			 const struct sn_annotate_view *view, const struct sn_terminal *page)
-{
+/* What is printed of an annotation, by the view that is asked for. */
+struct shown {
+	const struct sn_annotation *annotation;
+	struct sn_annotate_view view;
 	struct sn_annotate_ranking ranking;
-	enum sn_ranking by = request->show == SHOW_STALLS ? SN_RANKING_STALLS : SN_RANKING_SAMPLES;
-	int result = sn_annotate_rank(annotation, by, &ranking);
-	if (!result && request->form == FORM_JSON)
-		sn_ranking_json(annotation, &ranking, by, view, stdout);
-	else if (!result)
-		sn_ranking_text(annotation, &ranking, by, view, page);
-	free(ranking.items);
-	return result ? sn_command_fail("out of memory") : SN_EXIT_DONE;
+	enum sn_ranking by;
+	struct sn_annotate_summary summary;
+	int show;
+};
+
+static int print_page(void *context, const struct sn_terminal *page)
+{
+	const struct shown *shown = context;
+	if (shown->show == SHOW_LISTING)
+		sn_annotate_text(shown->annotation, &shown->view, page);
+	else if (shown->show == SHOW_CAUSES)
+		sn_summary_text(shown->annotation, &shown->summary, &shown->view, page);
+	else
+		sn_ranking_text(shown->annotation, &shown->ranking, shown->by, &shown->view, page);
+	return 0;
 }
 
-static int print_causes(struct request *request, const struct sn_annotation *annotation,
-			const struct sn_annotate_view *view, const struct sn_terminal *page)
+static int print_data(const struct shown *shown)
 {
-	struct sn_annotate_summary summary;
-	int result = sn_annotate_sum_up(annotation, &request->asked, &summary);
-	if (!result && request->form == FORM_JSON)
-		sn_summary_json(annotation, &summary, view, stdout);
-	else if (!result)
-		sn_summary_text(annotation, &summary, view, page);
-	free(summary.reasons);
+	if (shown->show == SHOW_LISTING)
+		sn_annotate_json(shown->annotation, &shown->view, stdout);
+	else if (shown->show == SHOW_CAUSES)
+		sn_summary_json(shown->annotation, &shown->summary, &shown->view, stdout);
+	else
+		sn_ranking_json(shown->annotation, &shown->ranking, shown->by, &shown->view,
+				stdout);
+	return 0;
+}
+
+static int show(const struct request *request, struct shown *shown)
+{
+	int result = 0;
+	shown->by = request->show == SHOW_STALLS ? SN_RANKING_STALLS : SN_RANKING_SAMPLES;
+	if (shown->show == SHOW_CAUSES)
+		result = sn_annotate_sum_up(shown->annotation, &request->asked, &shown->summary);
+	else if (shown->show != SHOW_LISTING)
+		result = sn_annotate_rank(shown->annotation, shown->by, &shown->ranking);
+	if (!result)
+		result = request->form == FORM_JSON ? print_data(shown)
+						    : sn_terminal_print(print_page, shown);
+	free(shown->ranking.items);
+	free(shown->summary.reasons);
 	return result ? sn_command_fail("out of memory") : SN_EXIT_DONE;
 }
 
 static int print(struct request *request, const struct sn_annotation *annotation)
 {
-	static int (*const prints[])(struct request *, const struct sn_annotation *,
-				     const struct sn_annotate_view *,
-				     const struct sn_terminal *) = {
-	    [SHOW_LISTING] = print_listing,
-	    [SHOW_INSTRUCTIONS] = print_ranking,
-	    [SHOW_STALLS] = print_ranking,
-	    [SHOW_CAUSES] = print_causes,
-	};
 	struct sn_source source;
 	const struct sonde_db *db = request->asked.db;
-	const struct sn_annotate_view view = {db, request->asked.metric, &source, request->is_full,
-					      request->rows};
-	const struct sn_terminal page = {stdout, sn_terminal_width(), sn_terminal_has_color(stdout),
-					 sn_terminal_is_unicode()};
+	struct shown shown = {
+	    .annotation = annotation,
+	    .view = {db, request->asked.metric, &source, request->is_full, request->rows},
+	    .show = request->show};
 	int status = refuse(request, annotation);
 	if (status)
 		return status;
 	sn_source_init(&source, db, &request->sources, sn_text_measured_ns(db));
-	status = wants_picture(request) ? draw(request, annotation, &view)
-					: prints[request->show](request, annotation, &view, &page);
+	status =
+	    wants_picture(request) ? draw(request, annotation, &shown.view) : show(request, &shown);
 	sn_source_release(&source);
 	sn_sources_tell_outside(&request->sources);
 	return status;

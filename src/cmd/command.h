@@ -238,6 +238,9 @@ bool sn_terminal_has_color(FILE *stream);
 bool sn_terminal_is_unicode(void);
 /* For a terminal where they cannot: what is drawn and what is left out become "~", other letters "?". */
 void sn_terminal_write_ascii(const char *text, FILE *out);
+/* Has `print` write a page to stdout, by way of the former where that is needed. Its result, or SN_ERR_MEMORY. */
+struct sn_terminal;
+int sn_terminal_print(int (*print)(void *context, const struct sn_terminal *page), void *context);
 /* The sequences that begin and end such text; "" without colours. */
 struct sn_style {
 	const char *bold, *dim, *plain;

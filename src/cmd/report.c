@@ -357,22 +357,22 @@ static void choose_defaults(struct request *request)
 		view->limit = view->is_full ? 0 : DEFAULT_LIMIT;
 }
 
+struct printing {
+	const struct sn_view *view;
+	struct sn_error *error;
+};
+
+static int print_page(void *context, const struct sn_terminal *page)
+{
+	const struct printing *printing = context;
+	return sn_view_text(printing->view, page, printing->error);
+}
+
 static int print_text(const struct sn_view *view, struct sn_error *error)
 {
-	struct sn_terminal page = {stdout, sn_terminal_width(), sn_terminal_has_color(stdout),
-				   sn_terminal_is_unicode()};
-	char *text = NULL;
-	size_t length = 0;
-	if (page.is_unicode)
-		return sn_view_text(view, &page, error);
-	page.out = open_memstream(&text, &length);
-	if (!page.out)
-		return sn_fail_memory(error);
-	int code = sn_view_text(view, &page, error);
-	if (fclose(page.out) == 0 && code == 0)
-		sn_terminal_write_ascii(text, stdout);
-	free(text);
-	return code;
+	struct printing printing = {view, error};
+	int code = sn_terminal_print(print_page, &printing);
+	return code == SN_ERR_MEMORY ? sn_fail_memory(error) : code;
 }
 
 static int print_report(struct request *request)

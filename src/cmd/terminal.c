@@ -2,6 +2,8 @@
 /* What the terminal is like; see command.h. */
 #include "command.h"
 
+#include "show/tree/view.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -69,4 +71,24 @@ void sn_terminal_write_ascii(const char *text, FILE *out)
 		else if (c >= 0xc0)
 			putc(c == 0xe2 ? '~' : '?', out);
 	}
+}
+
+int sn_terminal_print(int (*print)(void *context, const struct sn_terminal *page), void *context)
+{
+	struct sn_terminal page = {stdout, sn_terminal_width(), sn_terminal_has_color(stdout),
+				   sn_terminal_is_unicode()};
+	char *text = NULL;
+	size_t length = 0;
+	if (page.is_unicode)
+		return print(context, &page);
+	page.out = open_memstream(&text, &length);
+	if (!page.out)
+		return SN_ERR_MEMORY;
+	int result = print(context, &page);
+	if (fclose(page.out))
+		result = SN_ERR_MEMORY;
+	if (!result)
+		sn_terminal_write_ascii(text, stdout);
+	free(text);
+	return result;
 }

@@ -111,17 +111,34 @@ static int read_input(struct request *request)
 
 /* ---- the command ---- */
 
+struct printing {
+	const struct sn_differences *differences;
+	const struct sn_compare_view *view;
+};
+
+static int print_page(void *context, const struct sn_terminal *page)
+{
+	const struct printing *printing = context;
+	sn_differences_text(printing->differences, printing->view, page);
+	return 0;
+}
+
+static int print_text(const struct request *request, const struct sn_differences *differences)
+{
+	struct printing printing = {differences, &request->view};
+	return sn_terminal_print(print_page, &printing) ? sn_command_fail("out of memory")
+							: SN_EXIT_DONE;
+}
+
 static int print(struct request *request, const struct sn_differences *differences)
 {
-	const struct sn_terminal page = {stdout, sn_terminal_width(), sn_terminal_has_color(stdout),
-					 sn_terminal_is_unicode()};
 	request->view.rows = &request->input.rows;
 	request->view.metric = request->input.metric_name;
 	request->view.unit = request->input.unit;
 	request->view.before = request->sides[0];
 	if (request->form == FORM_TEXT)
-		sn_differences_text(differences, &request->view, &page);
-	else if (request->form == FORM_JSON)
+		return print_text(request, differences);
+	if (request->form == FORM_JSON)
 		sn_differences_json(differences, &request->view, stdout);
 	else
 		sn_differences_csv(differences, &request->view, stdout);

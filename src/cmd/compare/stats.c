@@ -117,10 +117,27 @@ static int read_input(struct request *request)
 
 /* ---- the command ---- */
 
+struct printing {
+	const struct sn_variations *variations;
+	const struct sn_compare_view *view;
+};
+
+static int print_page(void *context, const struct sn_terminal *page)
+{
+	const struct printing *printing = context;
+	sn_variations_text(printing->variations, printing->view, page);
+	return 0;
+}
+
+static int print_text(const struct request *request, const struct sn_variations *variations)
+{
+	struct printing printing = {variations, &request->view};
+	return sn_terminal_print(print_page, &printing) ? sn_command_fail("out of memory")
+							: SN_EXIT_DONE;
+}
+
 static int print(struct request *request, const struct sn_variations *variations)
 {
-	const struct sn_terminal page = {stdout, sn_terminal_width(), sn_terminal_has_color(stdout),
-					 sn_terminal_is_unicode()};
 	request->view.rows = &request->input.rows;
 	request->view.metric = request->input.metric_name;
 	request->view.unit = request->input.unit;
@@ -129,8 +146,8 @@ static int print(struct request *request, const struct sn_variations *variations
 		sn_command_warn("%zu of %zu times have no samples and are left out", request->empty,
 				request->slices);
 	if (request->form == FORM_TEXT)
-		sn_variations_text(variations, &request->view, &page);
-	else if (request->form == FORM_JSON)
+		return print_text(request, variations);
+	if (request->form == FORM_JSON)
 		sn_variations_json(variations, &request->view, stdout);
 	else
 		sn_variations_csv(variations, &request->view, stdout);

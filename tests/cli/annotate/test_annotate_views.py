@@ -153,6 +153,8 @@ def test_text(measured, store):
     heads = next(line for line in text.splitlines() if "stall%" in line)
     assert heads.split() == ["stall%", "samples", "freq", "CPI", "instruction", "function"]
     assert re.search(r"^ *[\d.]+% .* div.*divides \[two\]", text, re.M) and re.search(r"waits: long unit \d+-\d+%", text)
+    for name in ("listing", "instructions", "stalls", "causes"):
+        assert run_sonde("annotate", measured, "--view", name, "--source", measured.parent, COLUMNS="60", LC_ALL="de_DE.ISO-8859-1").out.isascii()
     text = run_sonde("annotate", store[0], "--view", "causes").out
     assert text.startswith("where 100 ms of cpu-clock may go  2 functions looked into, 60.0% of it")
     assert re.search(r"^not looked into, 40\.0%$", text, re.M) and re.search(r"^ 15\.0% code of the kernel$", text, re.M)

@@ -220,6 +220,7 @@ def test_text_and_csv(tmp_path, library):
     assert text[heads].split() == ["before", "after", "points", "before/s", "after/s", "percent", "function"]
     assert text[heads + 1].split() == ["100.0%", "100.0%", "-", "1.67", "ms", "3.33", "ms", "+100.0*", "total"]
     assert max(len(line) for line in text[3:]) <= 80
+    assert run_sonde("diff", before, after, COLUMNS="60", LC_ALL="de_DE.ISO-8859-1").out.isascii()
     assert len(run_sonde("diff", before, after, "--limit", 1).out.splitlines()) == len(text) - 2 + 1
     table = list(csv.DictReader(io.StringIO(run_sonde("diff", before, after, "--format", "csv").out)))
     assert len(table) == 3

@@ -131,6 +131,8 @@ def test_text_and_csv(tmp_path, library):
     assert text[heads].split() == ["range", "sum", "share", "sets", "mean", "dev", "min", "max", "function"]
     assert text[heads + 2].split()[0] == "16.4%*" and "hot [l" in text[heads + 2]
     assert max(map(len, text)) <= 80
+    narrow = run_sonde("stats", *sets, COLUMNS="60", LC_ALL="de_DE.ISO-8859-1").out
+    assert narrow.isascii() and "~" in narrow  # what is left out of a name
     assert "2 more functions (--limit)" in run_sonde("stats", *sets, "--limit", 1).out
     table = list(csv.DictReader(io.StringIO(run_sonde("stats", *sets, "--format", "csv").out)))
     rows = by_name(asked("stats", *sets))
