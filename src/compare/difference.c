@@ -86,6 +86,7 @@ static struct sn_side side_of(const struct sets *sets, uint32_t row)
 	for (size_t set = sets->first; set < sets->end; set++) {
 		struct sn_compare_cell cell = sn_compare_at(sets->rows, set, row);
 		side.value += cell.value / (double)(sets->end - sets->first);
+		side.count += cell.count;
 		side.samples += cell.samples;
 	}
 	return side;

@@ -14,9 +14,10 @@
 /* Of a side; means over its sets. */
 struct sn_side {
 	double value;
-	double share;	/* of the side's total */
-	double pace;	/* of the metric by nanosecond of measured time; NAN unknown */
-	double samples; /* of all its sets */
+	double share; /* of the side's total */
+	double pace;  /* of the metric by nanosecond of measured time; NAN unknown */
+	double count,
+	    samples; /* of all its sets: as they were taken, and of equal weight (rows.h) */
 };
 
 /* How sure a difference is: NAN where it cannot be told. */

@@ -103,7 +103,14 @@ static uint32_t row_of_frame(struct adding *adding, uint32_t id)
 
 /* ---- values ---- */
 
-static int add_value(struct adding *adding, uint32_t row, double sum, double squares)
+static void add_stat(struct sn_compare_cell *cell, const struct sonde_db_stat *stat)
+{
+	cell->value += stat->sum;
+	cell->count += stat->count;
+	cell->squares += stat->sum_squares;
+}
+
+static int add_value(struct adding *adding, uint32_t row, const struct sonde_db_stat *stat)
 {
 	struct sn_compare_set *set = adding->set;
 	size_t capacity = set->cell_count;
@@ -114,10 +121,8 @@ static int add_value(struct adding *adding, uint32_t row, double sum, double squ
 			return SN_ERR_MEMORY;
 		set->cell_count = (uint32_t)capacity;
 	}
-	set->cells[row].value += sum;
-	set->cells[row].squares += squares;
-	set->all.value += sum;
-	set->all.squares += squares;
+	add_stat(&set->cells[row], stat);
+	add_stat(&set->all, stat);
 	return 0;
 }
 
@@ -150,7 +155,7 @@ static int add_frames(struct adding *adding, const struct sn_groups *groups)
 		uint32_t *row = &rows[group == SONDE_NONE ? groups->count : group];
 		if (*row == SONDE_NONE)
 			*row = row_of_frame(adding, frame);
-		result = add_value(adding, *row, stat.sum, stat.sum_squares);
+		result = add_value(adding, *row, &stat);
 	}
 	free(rows);
 	return result;
@@ -162,18 +167,17 @@ static int add_programs(struct adding *adding)
 	for (uint32_t p = 0; !result && p < sonde_db_profile_count(adding->db); p++) {
 		const struct sonde_db_profile *profile = sonde_db_profile(adding->db, p);
 		struct sonde_db_plane plane = sonde_db_profile_plane(adding->db, p, adding->metric);
-		double sum = 0, squares = 0;
+		struct sonde_db_stat sum = {0};
 		for (size_t i = 0; i < plane.count; i++) {
 			struct sonde_db_stat stat;
 			sonde_db_plane_stat(&plane, i, &stat);
-			sum += stat.sum;
-			squares += stat.sum_squares;
+			sonde_db_stat_merge(&sum, &stat);
 		}
 		const char *name = base_of(adding->db, profile->program);
 		if (plane.count)
 			result = add_value(
-			    adding, add_row(adding->rows, *name ? name : "(unknown)", "", ""), sum,
-			    squares);
+			    adding, add_row(adding->rows, *name ? name : "(unknown)", "", ""),
+			    &sum);
 	}
 	return result;
 }

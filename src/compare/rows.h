@@ -24,6 +24,7 @@ enum sn_compare_by { SN_COMPARE_FUNCTION, SN_COMPARE_MODULE, SN_COMPARE_PROGRAM 
 
 struct sn_compare_cell {
 	double value; /* of the metric */
+	double count; /* of samples, as they were taken, or of what else is measured */
 	double
 	    samples; /* so many of equal weight have the same relative noise; 0 if values are no samples */
 	double squares; /* sum of the squares of the samples' weights */

@@ -71,7 +71,8 @@ void sn_compare_put_sets(const struct sn_compare_view *view, const char *key, si
 		const struct sn_compare_set *set = &view->rows->sets[i];
 		sn_json_begin(json, '{');
 		sn_json_put_text(json, "name", set->name);
-		sn_json_numbers(json, {"value", set->all.value}, {"samples", set->all.samples},
+		sn_json_numbers(json, {"value", set->all.value}, {"samples", set->all.count},
+				{"effective_samples", set->all.samples},
 				{"duration_ns", set->duration_ns});
 		sn_json_end(json, '}');
 	}

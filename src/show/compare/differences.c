@@ -61,7 +61,7 @@ static void print_side(const char *word, const struct sn_side *side,
 {
 	fprintf(page->out, "%-7s %s", word, sn_number_text(side->value, view->unit).text);
 	if (view->rows->is_sampled)
-		fprintf(page->out, ", %s samples", sn_number_counted(side->samples).text);
+		fprintf(page->out, ", %s samples", sn_number_counted(side->count).text);
 	if (end - first > 1)
 		fprintf(page->out, ", mean of %zu", end - first);
 	fprintf(page->out, ": %s%s\n", sn_shown(view->rows->sets[first].name).text,
@@ -114,7 +114,7 @@ static void put_side(const char *key, const struct sn_side *side, struct sn_json
 {
 	sn_json_open(json, key, '{');
 	sn_json_numbers(json, {"value", side->value}, {"share", side->share},
-			{"samples", side->samples});
+			{"samples", side->count}, {"effective_samples", side->samples});
 	sn_json_put_known(json, "per_second", side->pace * 1e9);
 	sn_json_end(json, '}');
 }
@@ -175,7 +175,7 @@ void sn_differences_csv(const struct sn_differences *differences,
 		const struct sn_difference *one = &differences->rows[i];
 		const double numbers[] = {
 		    one->before.value,	    one->after.value,	   one->before.share,
-		    one->after.share,	    one->before.samples,   one->after.samples,
+		    one->after.share,	    one->before.count,	   one->after.count,
 		    one->before.pace * 1e9, one->after.pace * 1e9, one->share.chance,
 		    one->share.rate,	    one->pace.chance,	   one->pace.rate};
 		sn_csv_text(out, view->rows->rows[one->row].name);

@@ -81,12 +81,23 @@ def test_known_answer(tmp_path, library):
     assert [row["name"] for row in found["rows"]][-1] == "schedule"  # sure ones first
 
 
+def test_samples_that_stand_for_different_amounts(tmp_path, library):
+    """Half of them for 1 ms and half for 3: as many as 100 (4 / 2)^2 / ((1 + 9) / 2) of equal weight have the same noise."""
+    one = store(tmp_path / "one", library, minute(library, 0, 50, (1, 0, 0)), minute(library, 1, 50, (1, 0, 0), period=3000000))
+    found = asked("diff", one, one)
+    assert (found["before"][0]["samples"], found["before"][0]["value"]) == (100, 200e6)
+    assert found["before"][0]["effective_samples"] == pytest.approx(80)
+    row = by_name(found)[HOT]["before"]
+    assert (row["samples"], row["effective_samples"]) == (100, pytest.approx(80))
+    assert "200 ms, 100 samples" in run_sonde("diff", one, one).out
+
+
 def test_new_and_gone(tmp_path, library):
     before = store(tmp_path / "before", library, minute(library, 0, 100, (0.7, 0.3, 0)))
     after = store(tmp_path / "after", library, minute(library, 0, 100, (0.7, 0, 0.3)))
     rows = by_name(asked("diff", before, after))
     assert {name: row["fate"] for name, row in rows.items()} == {HOT: None, COLD: "gone", KERNEL_CODE: "new"}
-    assert rows[KERNEL_CODE]["before"] == {"value": 0, "share": 0, "samples": 0, "per_second": 0}
+    assert rows[KERNEL_CODE]["before"] == {"value": 0, "share": 0, "samples": 0, "effective_samples": 0, "per_second": 0}
     text = run_sonde("diff", before, after, COLUMNS="100").out
     assert re.search(r"^ *30\.0% +0\.0% +-30\.0\* .* gone  cold \[libknown\.so\]$", text, re.M)
     assert re.search(r"^ *0\.0% +30\.0% +\+30\.0\* .* new  schedule \[\(os\)\]$", text, re.M)

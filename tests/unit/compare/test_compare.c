@@ -59,7 +59,7 @@ static void draw(struct drawn *drawn, unsigned sets, double weight, const double
 			one->cells[row].samples++;
 			one->cells[row].value += weight;
 		}
-		one->all = (struct sn_compare_cell){DRAWS * weight, DRAWS, 0};
+		one->all = (struct sn_compare_cell){DRAWS * weight, DRAWS, DRAWS, 0};
 	}
 }
 
@@ -223,7 +223,7 @@ static void test_unknown(void **unused)
 	state = 88172645463325252u;
 	draw(&drawn, SETS, 1, same);
 	for (unsigned set = 0; set < SETS; set++)
-		drawn.cells[set][0] = (struct sn_compare_cell){set / 4, set / 4, 0};
+		drawn.cells[set][0] = (struct sn_compare_cell){set / 4, set / 4, set / 4, 0};
 	assert_int_equal(sn_compare_vary(&drawn.rows, SN_PER_SET, &variations), 0);
 	assert_int_equal(variations.few, 1);
 	assert_int_equal(variations.tested, ROWS - 1);
