@@ -14,9 +14,9 @@ import pytest
 from interpreters import SUPPORTED
 from program import SONDE, bound, info, paths
 from running import running
-from test_daemon import accounted, ask, daemon, needs_bpf
+from test_daemon import accounted, ask, daemon, needs_bpf, needs_names
 
-pytestmark = [needs_bpf, pytest.mark.skipif(os.uname().machine != "x86_64", reason="stacks are unwound on x86-64 only")]
+pytestmark = [needs_bpf, needs_names, pytest.mark.skipif(os.uname().machine != "x86_64", reason="stacks are unwound on x86-64 only")]
 
 
 def call_paths(folder: Path, store: Path, program: Path | None = None) -> list[tuple[list[str], dict]]:

@@ -279,11 +279,19 @@ def test_no_room_for_what_is_recorded(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.fixture
+def sonde_for_all():
+    """A copy that other users may execute: the build may lie in a folder of root's."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        Path(name).chmod(0o755)
+        yield shutil.copy(SONDE, name)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_processes_of_others(tmp_path):
+def test_processes_of_others(tmp_path, sonde_for_all):
     nobody = pwd.getpwnam("nobody")
     with running() as process:
-        done = subprocess.run([SONDE, "record", "-p", str(process.pid), "-o", "/tmp/nobody.sdb", "--", "0.1"], capture_output=True, text=True, timeout=60,
+        done = subprocess.run([sonde_for_all, "record", "-p", str(process.pid), "-o", "/tmp/nobody.sdb", "--", "0.1"], capture_output=True, text=True, timeout=60,
                               user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[])
     assert done.returncode == 128
     assert "it is another user's" in done.stderr and done.stderr.count("\n") == 1, done.stderr
@@ -291,7 +299,7 @@ def test_processes_of_others(tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("language", ["C", "Python"])
-def test_own_processes_of_an_ordinary_user(tmp_path, language):
+def test_own_processes_of_an_ordinary_user(tmp_path, language, sonde_for_all):
     """Without the kernel's functions, which is said; with little memory that may be locked; with Python's frames, unless the machine lets nobody trace others."""
     if Path("/proc/sys/kernel/perf_event_paranoid").read_text().strip() != "2":
         pytest.skip("kernel.perf_event_paranoid is not the usual 2")
@@ -310,7 +318,7 @@ def test_own_processes_of_an_ordinary_user(tmp_path, language):
         with subprocess.Popen([own], stdout=subprocess.PIPE, text=True, **as_nobody) as process:
             try:
                 assert process.stdout.readline() == "ready\n"
-                done = subprocess.run([SONDE, "record", "-p", str(process.pid), "-o", folder / "run.sdb", "-F", "500", "--", "1"], capture_output=True, text=True,
+                done = subprocess.run([sonde_for_all, "record", "-p", str(process.pid), "-o", folder / "run.sdb", "-F", "500", "--", "1"], capture_output=True, text=True,
                                       timeout=60, cwd=folder, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536)), **as_nobody)
             finally:
                 process.kill()
