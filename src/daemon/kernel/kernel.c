@@ -25,6 +25,7 @@ enum {
 	STACK_ROOM_LEAST = 1 << 20,
 	STACK_ROOM_MOST = 1 << 26,
 	STACK_ROOM_OF_PROCESSOR = 1 << 18,
+	WAITING_MOST = 1 << 16, /* threads; of more, some are told anew each time */
 };
 
 struct sn_kernel {
@@ -171,6 +172,9 @@ static int load(struct sn_kernel *kernel, struct sn_error *error)
 					 stack_room(kernel));
 	bpf_program__set_autoload(bpf_object__find_program_by_name(kernel->object, "see_thread"),
 				  kernel->sees_waits);
+	if (kernel->sees_waits)
+		bpf_map__set_max_entries(bpf_object__find_map_by_name(kernel->object, "waits"),
+					 WAITING_MOST);
 	int code = bpf_object__load(kernel->object);
 	if (code != 0)
 		return explain_load(error, code);

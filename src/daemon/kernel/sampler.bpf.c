@@ -48,10 +48,10 @@ struct {
 	__uint(max_entries, 1 << 12);
 } stacks SEC(".maps");
 
-/* Threads that wait, and in which wait of theirs they were seen. */
+/* Threads that wait, and in which wait of theirs they were seen; the daemon makes it larger if it looks for them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1 << 16);
+	__uint(max_entries, 1 << 8);
 	__type(key, uint32_t);
 	__type(value, struct sn_wait);
 } waits SEC(".maps");
