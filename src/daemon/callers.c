@@ -31,6 +31,7 @@ enum {
 	IMAGES_MOST = 1 << 12, /* between two flushes; of more, callers are unknown */
 	/* A program that has other mappings all the time is not asked for them more often, if those that are known suffice. */
 	READ_AGAIN_NS = 1000000000,
+	READ_LEAST_NS = 10000000, /* nor in any case */
 };
 
 struct image {
@@ -64,7 +65,7 @@ struct sn_callers {
 	struct sn_arena texts;
 	struct sn_recorded_rows rows;
 	struct sn_python_reader *python;
-	uint32_t *codes; /* to images, by the reader's number */
+	uint32_t *codes; /* images + 1, by the reader's number; 0: there is none */
 	size_t code_capacity;
 	/* of the sample that is looked at: */
 	struct sn_numbered_frame python_frames[SN_REMOTE_FRAMES_MOST];
@@ -116,6 +117,11 @@ void sn_callers_free(struct sn_callers *callers)
 	sn_callers_forget(callers);
 	sn_python_reader_free(callers->python);
 	free(callers);
+}
+
+bool sn_callers_are_full(const struct sn_callers *callers)
+{
+	return callers->keys.count > IMAGES_MOST / 4 * 3;
 }
 
 uint32_t sn_callers_image_count(const struct sn_callers *callers)
@@ -197,7 +203,7 @@ static uint32_t image_of(struct sn_callers *callers, pid_t pid, uint64_t start_n
 		key.device = start_ns;
 		key.inode = (uint64_t)pid;
 	}
-	if (before == IMAGES_MOST)
+	if (before >= IMAGES_MOST)
 		return sn_intern_find(&callers->keys, &key, sizeof(key));
 	uint32_t number = sn_intern_item(
 	    &callers->keys, &key, sizeof(key), &callers->images, &callers->image_capacity,
@@ -209,7 +215,7 @@ static uint32_t image_of(struct sn_callers *callers, pid_t pid, uint64_t start_n
 	if (key.kind == SN_EPOCH_FILE)
 		read_file(callers, image, pid, mapping);
 	else if (key.kind == SN_EPOCH_VDSO)
-		sn_recorded_image_open(&image->laid_out, "[vdso]", NULL, 0);
+		sn_recorded_image_open_vdso(&image->laid_out);
 	return number;
 }
 
@@ -219,16 +225,16 @@ static void on_code(void *context, uint32_t number, uint32_t first_line, const c
 {
 	struct sn_callers *callers = context;
 	const struct key key = {.kind = SN_EPOCH_PYTHON, .inode = number};
+	if (callers->keys.count >= IMAGES_MOST ||
+	    sn_vec_reserve_zeroed(&callers->codes, &callers->code_capacity, number + 1ull) < 0)
+		return;
 	const char *path =
 	    sn_arena_print(&callers->texts, "%s:%" PRIu32 ":%s", file, first_line, name);
-	if (sn_vec_reserve(&callers->codes, &callers->code_capacity, number + 1ull) < 0)
-		return;
-	callers->codes[number] = SN_INTERN_NONE;
-	if (!path || callers->keys.count == IMAGES_MOST)
-		return;
-	callers->codes[number] = sn_intern_item(&callers->keys, &key, sizeof(key), &callers->images,
-						&callers->image_capacity,
-						{.told = {.kind = SN_EPOCH_PYTHON, .path = path}});
+	uint32_t image = path ? sn_intern_item(&callers->keys, &key, sizeof(key), &callers->images,
+					       &callers->image_capacity,
+					       {.told = {.kind = SN_EPOCH_PYTHON, .path = path}})
+			      : SN_INTERN_NONE;
+	callers->codes[number] = image + 1; /* NONE + 1 is 0 */
 }
 
 /* ---- processes ---- */
@@ -318,7 +324,10 @@ struct walk {
 static const struct span *find_span(struct walk *walk, uint64_t address)
 {
 	const struct span *span = span_at(walk->process, address);
-	if (span || walk->process->sequence == walk->sample->mapping_sequence)
+	uint32_t sequence = walk->sample->mapping_sequence;
+	bool may_differ = !sequence || walk->process->sequence != sequence;
+	if (span || !may_differ ||
+	    sn_clock_now_ns(CLOCK_MONOTONIC) - walk->process->read_ns < READ_LEAST_NS)
 		return span;
 	read_mappings(walk->callers, walk->process, walk->sample);
 	return span_at(walk->process, address);
@@ -343,8 +352,10 @@ static bool find(void *context, uint64_t address, const struct sn_module **modul
 static void put_caller(struct walk *walk, struct sn_callers_path *path, uint64_t address)
 {
 	const struct span *span = find_span(walk, address - 1);
-	if (!span || path->count == SN_CALLERS_MOST)
+	if (!span || path->count == SN_CALLERS_MOST) {
+		path->is_whole = false;
 		return;
+	}
 	bool has_file = walk->callers->images[span->image].told.kind != SN_EPOCH_JIT;
 	path->callers[path->count++] =
 	    (struct sn_caller){span->image, SN_EPOCH_FRAME_NATIVE,
@@ -417,10 +428,13 @@ static size_t join(struct walk *walk, size_t count, bool is_whole, uint32_t pyth
 static void put_python(struct walk *walk, struct sn_callers_path *path, uint32_t number)
 {
 	const struct sn_numbered_frame *frame = &walk->callers->python_frames[number];
-	uint32_t image = walk->callers->codes[frame->code];
-	if (image != SN_INTERN_NONE && path->count < SN_CALLERS_MOST)
+	uint32_t known =
+	    frame->code < walk->callers->code_capacity ? walk->callers->codes[frame->code] : 0;
+	if (known && path->count < SN_CALLERS_MOST)
 		path->callers[path->count++] =
-		    (struct sn_caller){image, SN_EPOCH_FRAME_PYTHON, frame->line};
+		    (struct sn_caller){known - 1, SN_EPOCH_FRAME_PYTHON, frame->line};
+	else
+		path->is_whole = false;
 }
 
 /* ---- a sample ---- */
@@ -468,7 +482,7 @@ void sn_callers_find(struct sn_callers *callers, const struct sn_stack_sample *s
 	struct walk walk = {callers, sample, NULL};
 	path->count = 0;
 	path->is_interpreter = false;
-	path->is_whole = !sample->stack_bytes;
+	path->is_whole = !sample->first_stack; /* a thread of the kernel has nothing else */
 	for (uint32_t i = 1; i < sample->kernel_count && i < SN_KERNEL_FRAMES; i++)
 		path->callers[path->count++] =
 		    (struct sn_caller){SN_CALLER_KERNEL, SN_EPOCH_FRAME_NATIVE, sample->kernel[i]};

@@ -44,5 +44,7 @@ void sn_callers_forget(struct sn_callers *callers);
 void sn_callers_find(struct sn_callers *callers, const struct sn_stack_sample *sample,
 		     struct sn_callers_path *path);
 /* Code made at run time has as `inode` and `device` the process's number and its start, and no path. */
+/* Whether it should forget soon, as it can keep little more. */
+bool sn_callers_are_full(const struct sn_callers *callers);
 uint32_t sn_callers_image_count(const struct sn_callers *callers);
 const struct sn_epoch_image *sn_callers_image(const struct sn_callers *callers, uint32_t image);

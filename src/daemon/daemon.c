@@ -20,7 +20,11 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { PENDING_MOST = 16 << 20 /* bytes of flushes that could not be written yet */ };
+enum {
+	PENDING_MOST = 16 << 20, /* bytes of flushes that could not be written yet */
+	ADAPT_NS =
+	    900000000, /* for each second between flushes: what is flushed before its time comes more often */
+};
 
 /* What had happened by some time. */
 struct moment {
@@ -283,6 +287,9 @@ static int flush(struct daemon *daemon)
 	daemon->told_not_written = daemon->not_written;
 	daemon->flushed = end;
 	daemon->flushes++;
+	if (end.time.boot_ns - daemon->adapted.time.boot_ns >=
+	    (uint64_t)daemon->options->flush_seconds * ADAPT_NS)
+		adapt(daemon);
 	if (result)
 		return result;
 	struct sn_epoch_policy policy = daemon->options->policy;
@@ -310,8 +317,8 @@ static void on_second(struct daemon *daemon)
 		give_up_ledger(daemon);
 	if (sn_ledger_is_full(&daemon->ledger) || look_at_stacks(daemon).is_full)
 		flush(daemon);
-	if (++daemon->seconds_since_flush >= daemon->options->flush_seconds && flush(daemon) == 0)
-		adapt(daemon);
+	if (++daemon->seconds_since_flush >= daemon->options->flush_seconds)
+		flush(daemon);
 }
 
 /* ---- requests ---- */
@@ -357,10 +364,10 @@ static void put_cost(struct sn_buffer *answer, const struct daemon *daemon,
 			counted ? (double)end->sums.walks / (double)counted : 0);
 }
 
-static void put_stacks(struct sn_buffer *answer, struct daemon *daemon, const struct moment *end)
+static void put_stacks(struct sn_buffer *answer, struct daemon *daemon)
 {
 	struct sn_stacks_state state = look_at_stacks(daemon);
-	put_number(answer, "callers.samples", end->sums.stacks - state.without_callers);
+	put_number(answer, "callers.samples", state.with_callers);
 	put_number(answer, "callers.cut", state.cut);
 	put_number(answer, "callers.unknown", state.without_callers);
 	if (!daemon->options->wait_rate)
@@ -383,7 +390,7 @@ static void put_status(struct sn_buffer *answer, struct daemon *daemon)
 	put_number(answer, "processors", sn_kernel_processors(daemon->kernel));
 	put_samples(answer, daemon, &end);
 	if (daemon->stacks)
-		put_stacks(answer, daemon, &end);
+		put_stacks(answer, daemon);
 	put_cost(answer, daemon, &end);
 	put_number(answer, "flushes", daemon->flushes);
 	sn_pusher_tell(&daemon->pusher, answer);
@@ -474,8 +481,8 @@ static void run(struct daemon *daemon)
 
 static void end(struct daemon *daemon)
 {
-	sn_stacks_end(daemon->stacks);
-	sn_kernel_close(daemon->kernel);
+	if (sn_stacks_end(daemon->stacks))
+		sn_kernel_close(daemon->kernel);
 	if (daemon->socket >= 0)
 		sn_control_end(daemon->options->store, daemon->socket);
 	if (daemon->timer >= 0)

@@ -18,6 +18,7 @@
 
 enum {
 	PATIENCE_S = 2,	       /* with a thread that reads what does not answer */
+	WEIGHT_MOST = 8,       /* ticks of a look that is late */
 	WAKE_ANYWAY_MS = 1000, /* if the kernel's call to wake up came too early */
 };
 
@@ -43,7 +44,7 @@ struct sn_stacks {
 	struct sn_callers *callers; /* of these */
 	struct sn_table threads;    /* that wait, to paths of `waited` */
 	bool begins;		    /* nothing has been looked at for these sums yet */
-	uint64_t weight;	    /* ticks since threads were looked at */
+	uint64_t weight, missed; /* ticks that the last look at threads stands for, and does not */
 	struct sn_stacks_state state;
 	struct sn_stack_sample sample;
 };
@@ -61,6 +62,12 @@ static const struct sn_stack_sample *with_stack(struct sn_stacks *stacks,
 	return sample;
 }
 
+static void count_wait(struct sn_stacks *stacks, bool is_kept)
+{
+	stacks->state.waits += stacks->weight + stacks->missed;
+	stacks->state.waits_lost += stacks->missed + (is_kept ? 0 : stacks->weight);
+}
+
 static void add_wait(struct sn_stacks *stacks, const struct sn_stack_sample *sent)
 {
 	struct sn_callers_path path;
@@ -68,9 +75,10 @@ static void add_wait(struct sn_stacks *stacks, const struct sn_stack_sample *sen
 	sn_callers_find(stacks->callers, sample, &path);
 	uint32_t number =
 	    sn_paths_add(&stacks->sums.waited, sample, stacks->callers, &path, stacks->weight);
-	stacks->state.waits += stacks->weight;
-	if (number == SN_INTERN_NONE || sn_table_put(&stacks->threads, sample->tid, number) < 0)
-		stacks->state.waits_lost += number == SN_INTERN_NONE ? stacks->weight : 0;
+	count_wait(stacks, number != SN_INTERN_NONE);
+	if (number != SN_INTERN_NONE)
+		sn_table_put(&stacks->threads, sample->tid,
+			     number); /* else it is not known at the next look */
 }
 
 static int on_stack(void *context, const struct sn_stack_sample *sample)
@@ -83,6 +91,7 @@ static int on_stack(void *context, const struct sn_stack_sample *sample)
 		return 0;
 	}
 	sn_callers_find(stacks->callers, sample, &path);
+	state->with_callers += path.count > 0;
 	state->without_callers += path.count == 0;
 	state->cut += path.count && !path.is_whole;
 	state->lost +=
@@ -94,18 +103,17 @@ static int on_still(void *context, uint32_t tid)
 {
 	struct sn_stacks *stacks = context;
 	uint32_t number = sn_table_find(&stacks->threads, tid);
-	stacks->state.waits += stacks->weight;
-	if (number == SN_TABLE_NONE)
-		stacks->state.waits_lost += stacks->weight;
-	else
+	count_wait(stacks, number != SN_TABLE_NONE);
+	if (number != SN_TABLE_NONE)
 		sn_paths_again(&stacks->sums.waited, number, stacks->weight);
 	return 0;
 }
 
-/* A late look stands for all the ticks since the last one. */
+/* A late look stands for the ticks since the last one, but not for all of a time in which nobody looked: threads may have begun to wait just now. */
 static void look_for_waits(struct sn_stacks *stacks, uint64_t ticks)
 {
-	stacks->weight = ticks;
+	stacks->weight = ticks < WEIGHT_MOST ? ticks : WEIGHT_MOST;
+	stacks->missed = ticks - stacks->weight;
 	sn_kernel_look_for_waits(stacks->kernel, stacks->begins, ticks);
 	stacks->begins = false;
 }
@@ -137,12 +145,13 @@ static bool take_all(struct sn_stacks *stacks)
 		look_for_waits(stacks, count);
 	sn_kernel_take_stacks(stacks->kernel, &taker);
 	pthread_mutex_lock(&stacks->mutex);
-	stacks->told = stacks->state;
-	stacks->told.is_full =
-	    sn_paths_are_full(&stacks->sums.ran) || sn_paths_are_full(&stacks->sums.waited);
 	if (asked != stacks->done)
 		hand_out(stacks);
 	stacks->done = asked;
+	stacks->told = stacks->state;
+	stacks->told.is_full = sn_paths_are_full(&stacks->sums.ran) ||
+			       sn_paths_are_full(&stacks->sums.waited) ||
+			       sn_callers_are_full(stacks->callers);
 	pthread_cond_signal(&stacks->has_taken);
 	pthread_mutex_unlock(&stacks->mutex);
 	return goes_on;
@@ -228,27 +237,29 @@ static void wake(struct sn_stacks *stacks)
 	(void)written; /* one that is full wakes it too */
 }
 
-void sn_stacks_end(struct sn_stacks *stacks)
+bool sn_stacks_end(struct sn_stacks *stacks)
 {
 	struct timespec until;
 	if (!stacks)
-		return;
+		return true;
 	pthread_mutex_lock(&stacks->mutex);
 	stacks->is_ending = true;
 	pthread_mutex_unlock(&stacks->mutex);
 	wake(stacks);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += PATIENCE_S;
-	if (pthread_timedjoin_np(stacks->thread, NULL, &until) == 0)
-		release(stacks);
+	if (pthread_timedjoin_np(stacks->thread, NULL, &until) != 0)
+		return false;
+	release(stacks);
+	return true;
 }
 
-/* The mutex is held. */
+/* The mutex is held. A thread that did not answer the last time is not waited for again. */
 static void wait_for_round(struct sn_stacks *stacks)
 {
 	struct timespec until;
 	uint64_t round = ++stacks->asked;
-	int code = 0;
+	int code = stacks->done + 1 < round;
 	wake(stacks);
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += PATIENCE_S;

@@ -15,15 +15,16 @@ struct sn_stacks;
 /* `kernel` sends some, and lives as long. `wait_rate`: how often a second threads that wait are looked for, 0: never. 0 or a negative enum sn_err; *stacks is set only on success. */
 int sn_stacks_start(struct sn_kernel *kernel, unsigned wait_rate, struct sn_stacks **stacks,
 		    struct sn_error *error);
-/* Ends the thread; if it hangs, it is left to the end of the process. NULL is allowed. */
-void sn_stacks_end(struct sn_stacks *stacks);
+/* Ends the thread. False: it hangs, and goes on to use what it was given until the process ends. NULL is allowed. */
+bool sn_stacks_end(struct sn_stacks *stacks);
 
 /* Hands out all that there is since the last time, of what ran and of what waited; the caller's to release. The thread first takes what the kernel has sent, unless that takes too long. */
 void sn_stacks_take(struct sn_stacks *stacks, struct sn_paths *ran, struct sn_paths *waited);
 
 struct sn_stacks_state {
 	bool is_full;		  /* they should be taken now */
-	uint64_t without_callers; /* samples so far whose callers could not be found, */
+	uint64_t with_callers;	  /* samples so far whose callers were found, */
+	uint64_t without_callers; /* or could not be, */
 	uint64_t cut;		  /* or not the outermost ones, */
 	uint64_t lost;		  /* for which there was no memory */
 	uint64_t waits;		  /* how often a thread was found waiting, */

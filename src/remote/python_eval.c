@@ -20,7 +20,8 @@ uint32_t sn_python_eval_ranges(const struct sn_recorded_image *image, uintptr_t 
 {
 	uint32_t count = 1;
 	ranges[0] = (struct sn_address_range){eval, eval + bytes};
-	if (!image || !is_in_image(&image->module, place, bytes))
+	/* its parts are looked for in the image itself, which others may truncate unless it is permanent */
+	if (!image || !image->module.is_permanent || !is_in_image(&image->module, place, bytes))
 		return count;
 	struct sn_module module = image->module;
 	module.start = (uintptr_t)image->memory;

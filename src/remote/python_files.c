@@ -12,8 +12,8 @@
 enum {
 	PAGE = 4096,
 	SYMBOLS_MOST = 1 << 20,
-	FILES_MOST = 64,	/* that are known; then all are read anew */
-	BYTES_MOST = 256 << 20, /* of a file */
+	FILES_MOST = 64,       /* that are known; then all are read anew */
+	BYTES_MOST = 64 << 20, /* of a file */
 	SEGMENTS_MOST = 8,
 };
 

@@ -17,6 +17,7 @@ enum {
 	CHARACTERS_MOST = 1 << 20, /* more are no name */
 	LINES_MOST = 1 << 20,	   /* bytes of a table of lines */
 	LINES_ALL_MOST = 64 << 20, /* of all tables */
+	CODES_MOST = 1 << 16,	   /* that are known; of more, none is shown */
 	FAILURES_MOST = 8,	   /* in a row, until the interpreter is looked for anew */
 };
 
@@ -178,8 +179,10 @@ static uint32_t code_of(struct sn_python_reader *reader, struct process *process
 			const struct sn_remote_frame *frame)
 {
 	struct key key = {.pid = (uint64_t)process->remote.pid, .code = frame->code};
-	uint32_t number = sn_intern_item(&reader->keys, &key, sizeof(key), &reader->codes,
-					 &reader->code_capacity, {UNREAD, NULL, 0});
+	uint32_t number = reader->keys.count < CODES_MOST
+			      ? sn_intern_item(&reader->keys, &key, sizeof(key), &reader->codes,
+					       &reader->code_capacity, {UNREAD, NULL, 0})
+			      : sn_intern_find(&reader->keys, &key, sizeof(key));
 	if (number == SN_INTERN_NONE)
 		return number;
 	if (reader->codes[number].state == UNREAD)

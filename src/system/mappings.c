@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 /* A line of /proc/PID/maps. False if it maps no code, as most do. */
 static bool parse_mapping(char *line, struct sn_mapping *mapping)
@@ -49,15 +52,29 @@ int sn_mappings_each(pid_t pid, int (*see)(void *context, const struct sn_mappin
 	return result;
 }
 
+/* Whether what a name leads to may be the file: not a device, which opening would change, nor another file of the same file system. */
+static bool may_be(int place, const struct sn_mapping *mapping)
+{
+	struct stat status;
+	return fstat(place, &status) == 0 && S_ISREG(status.st_mode) &&
+	       (status.st_dev != makedev(mapping->major, mapping->minor) ||
+		status.st_ino == mapping->inode);
+}
+
 int sn_mapping_open(pid_t pid, const struct sn_mapping *mapping)
 {
-	enum { FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 	char path[PATH_MAX + 64];
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, mapping->start,
 		 mapping->end);
-	int file = open(path, FLAGS);
-	if (file >= 0)
-		return file;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, mapping->path);
-	return open(path, FLAGS);
+	int place = open(path, O_PATH | O_CLOEXEC);
+	if (place < 0) {
+		snprintf(path, sizeof(path), "/proc/%d/root%s", pid, mapping->path);
+		place = open(path, O_PATH | O_CLOEXEC);
+	}
+	if (place < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	int file = may_be(place, mapping) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	close(place);
+	return file;
 }

@@ -16,5 +16,5 @@ struct sn_mapping {
 /* Calls `see` with each mapping of code of a process, by address, until it returns other than 0, and returns that. -1 with errno where they cannot be read. */
 int sn_mappings_each(pid_t pid, int (*see)(void *context, const struct sn_mapping *mapping),
 		     void *context);
-/* Opens the file of a mapping as the process sees it: what is mapped, which may have no name any more, or what its name leads to there. -1 if it is not to be had. */
+/* Opens the file of a mapping as the process sees it: what is mapped, which may have no name any more, or what its name leads to there. -1 if it is not to be had, or is no regular file. */
 int sn_mapping_open(pid_t pid, const struct sn_mapping *mapping);

@@ -12,6 +12,7 @@
 
 #define PAGE_BYTES	4096ull
 #define IMAGE_BYTES_MAX (1ull << 36) /* of addresses; only pages that are read take memory */
+#define OUTSIDE_MAX	(1ull << 32) /* of an image's addresses, those that its file has not */
 #define SEGMENTS_MAX	64
 
 static uint64_t page_of(uint64_t address)
@@ -117,7 +118,7 @@ static bool open_file(struct sn_recorded_image *image, int file)
 	uint64_t bytes;
 	unsigned count = read_file_headers(file, headers, &bytes);
 	if (!count || !note_segments(image, headers, count, bytes) ||
-	    !map(image, file, headers, count))
+	    image->bytes > bytes + OUTSIDE_MAX || !map(image, file, headers, count))
 		return false;
 	move(&image->module, (uintptr_t)image->memory);
 	return true;
@@ -158,6 +159,18 @@ bool sn_recorded_image_open(struct sn_recorded_image *image, const char *path, c
 	if (!is_open)
 		sn_recorded_image_close(image);
 	return is_open;
+}
+
+bool sn_recorded_image_open_vdso(struct sn_recorded_image *image)
+{
+	const unsigned char *vdso = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
+	Elf64_Phdr headers[SEGMENTS_MAX];
+	memset(image, 0, sizeof(*image));
+	unsigned count = vdso ? read_headers(vdso, PAGE_BYTES, headers) : 0;
+	if (!count || !note_segments(image, headers, count, UINT32_MAX))
+		return false;
+	move(&image->module, (uintptr_t)vdso);
+	return true;
 }
 
 bool sn_recorded_image_open_file(struct sn_recorded_image *image, int file)

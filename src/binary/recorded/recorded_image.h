@@ -23,6 +23,8 @@ struct sn_recorded_image {
  * is not to be had, is of another processor, or is damaged. */
 bool sn_recorded_image_open(struct sn_recorded_image *image, const char *path, const uint8_t *id,
 			    uint32_t length);
+/* The one of this process, which all others have on the same kernel. */
+bool sn_recorded_image_open_vdso(struct sn_recorded_image *image);
 /*
  * The same for an open file, whatever its build, which another process may truncate at any time: whoever reads the image gets an error then, not SIGBUS.
  */

@@ -110,6 +110,7 @@ struct sn_still_waiting {
 /* Which wait of a thread: how often it had been taken off a processor, and the round, whose begin all are told anew at. */
 struct sn_wait {
 	uint64_t switches, round;
+	uint64_t start_ns; /* of the thread */
 };
 
 /* Part of the running process's address space that a processor remembers. */

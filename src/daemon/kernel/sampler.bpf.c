@@ -642,7 +642,9 @@ int sample(struct bpf_perf_event_data *ctx)
 static __always_inline struct sn_wait wait_of(struct task_struct *task,
 					      const struct sn_counts_control *how)
 {
-	return (struct sn_wait){.switches = task->nvcsw + task->nivcsw, .round = how->wait_round};
+	return (struct sn_wait){.switches = task->nvcsw + task->nivcsw,
+				.round = how->wait_round,
+				.start_ns = task->start_boottime};
 }
 
 /* Sends a thread that has begun to wait, without its stack, which the daemon reads from its memory: it stays as it is. 0, or -1: not now. */
@@ -693,7 +695,8 @@ int see_thread(struct bpf_iter__task *ctx)
 	uint32_t tid = task->pid;
 	struct sn_wait wait = wait_of(task, how);
 	struct sn_wait *seen = bpf_map_lookup_elem(&waits, &tid);
-	bool is_same = seen && seen->switches == wait.switches && seen->round == wait.round;
+	bool is_same = seen && seen->switches == wait.switches && seen->round == wait.round &&
+		       seen->start_ns == wait.start_ns;
 	if (is_same ? !send_again(tid) : send_wait(task, how) != 0)
 		how->waits_lost += how->wait_weight;
 	else if (!is_same)

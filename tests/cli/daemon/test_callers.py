@@ -210,12 +210,12 @@ def test_python(tmp_path, interpreter):
     """Lines of Python above what they call; CPython's own loop is the line that it executes."""
     store, script = tmp_path / "store", tmp_path / "program.py"
     script.write_text(PROGRAM)
-    with daemon(store, "-F", 1000, "--callers", 200), subprocess.Popen([interpreter, script], stdout=subprocess.PIPE, text=True) as process:
+    with daemon(store, "-F", 1000, "--callers", 200), subprocess.Popen([interpreter, script], stdout=subprocess.PIPE, text=True) as process, contextlib.ExitStack() as stack:
+        stack.callback(process.kill)
         assert process.stdout.readline() == "ready\n"
         program = Path(os.readlink(f"/proc/{process.pid}/exe"))
         time.sleep(3)
         status = ask(store, "flush")
-        process.kill()
     accounted(status)
     found = [row for row in call_paths(tmp_path, store, program) if "loop" in row[0]]
     everything = sum(value["count"] for _, value in found)
@@ -261,3 +261,28 @@ def test_a_program_that_is_in_no_folder(tmp_path):
     assert sum(value["count"] for _, value in of_memory) > 200
     assert not any("[, deleted]" in names for names, _ in found)
     assert any(names.count("[memfd:of_memory, deleted]") > 1 for names, _ in of_memory), of_memory
+
+
+CLOCK = """
+#include <time.h>
+static volatile long sum;
+__attribute__((noinline)) void asks_the_clock(void) { struct timespec now; for (int i = 0; i < 100000; i++) { clock_gettime(CLOCK_MONOTONIC, &now); sum += now.tv_nsec; } sum++; }
+int main(void) { for (;;) asks_the_clock(); }
+"""
+
+
+def test_the_code_that_the_kernel_maps_has_callers(tmp_path):
+    """The vdso is in no file; its unwind tables are those of any process."""
+    store, source, program = tmp_path / "store", tmp_path / "clock.c", tmp_path / "asks_clock"
+    source.write_text(CLOCK)
+    subprocess.run(["cc", "-O2", "-g", "-fomit-frame-pointer", source, "-o", program], check=True)
+    with subprocess.Popen([program]) as process, contextlib.ExitStack() as stack, daemon(store, "-F", 500, "--callers", 250):
+        stack.callback(process.kill)
+        time.sleep(1.5)
+        ask(store, "flush")
+    found = call_paths(tmp_path, store, program)
+    everything = sum(value["count"] for _, value in found)
+    assert everything > 100
+    if not any("[vdso]" in " ".join(names) or "__vdso" in " ".join(names) for names, _ in found):
+        pytest.skip("the clock is asked in the kernel here")
+    assert below(found, "asks_the_clock") > 0.95 * everything, found

@@ -2,6 +2,7 @@
 """`sonde daemon --off-cpu`: how long threads wait, for what, and who called that."""
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -59,13 +60,13 @@ def test_waits_by_their_length_and_callers(tmp_path):
     store, source, program = tmp_path / "store", tmp_path / "waits.c", tmp_path / "known_waits"
     source.write_text(WAITS)
     subprocess.run(["cc", "-O1", "-g", source, "-o", program, "-lpthread"], check=True)
-    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as process, daemon(store, "-F", 100, "--off-cpu", 50):
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as process, contextlib.ExitStack() as stack, daemon(store, "-F", 100, "--off-cpu", 50):
+        stack.callback(process.kill)
         assert process.stdout.readline() == "ready\n"
         begin = time.monotonic()
         time.sleep(4)
         status = ask(store, "flush")
         wall = time.monotonic() - begin
-        process.kill()
     told(status)
     assert status["waits"]["waiting"] < 0.1 * status["waits"]["found"]
     found = waiting(tmp_path, store, program)
@@ -82,12 +83,12 @@ def test_waits_by_their_length_and_callers(tmp_path):
 def test_python_that_waits(tmp_path, interpreter):
     store, script = tmp_path / "store", tmp_path / "program.py"
     script.write_text("import time\ndef sleeper():\n    time.sleep(0.05)\nprint('ready', flush=True)\nwhile True:\n    sleeper()\n")
-    with daemon(store, "-F", 100, "--off-cpu", 50), subprocess.Popen([interpreter, script], stdout=subprocess.PIPE, text=True) as process:
+    with daemon(store, "-F", 100, "--off-cpu", 50), subprocess.Popen([interpreter, script], stdout=subprocess.PIPE, text=True) as process, contextlib.ExitStack() as stack:
+        stack.callback(process.kill)
         assert process.stdout.readline() == "ready\n"
         program = Path(os.readlink(f"/proc/{process.pid}/exe"))
         time.sleep(2)
         told(ask(store, "flush"))
-        process.kill()
     found = [row for row in waiting(tmp_path, store, program) if "sleeper" in row[0]]
     assert 1.2 < seconds(found, "sleeper") < 3, found
     assert all(names.index("<module>") < names.index("sleeper") for names, _ in found)

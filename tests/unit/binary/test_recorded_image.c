@@ -108,12 +108,23 @@ static void test_places_outside(void **state)
 	unlink(path);
 }
 
+static void test_the_vdso(void **state)
+{
+	struct sn_recorded_image image;
+	(void)state;
+	assert_true(sn_recorded_image_open_vdso(&image));
+	assert_non_null(image.module.eh_frame_hdr);
+	assert_int_not_equal(sn_recorded_image_at(&image, 0), 0);
+	sn_recorded_image_close(&image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_file_that_is_truncated),
 	    cmocka_unit_test(test_build_id),
 	    cmocka_unit_test(test_places_outside),
+	    cmocka_unit_test(test_the_vdso),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
