@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See daemon.h. One thread: each second it takes what left the kernel's tables, at each flush all of them. */
+/* See daemon.h. The main thread: each second it takes what left the kernel's tables, at each flush all of them; stacks.h has another one. */
 #include "daemon.h"
 
 #include "control.h"
@@ -211,6 +211,8 @@ static void adapt(struct daemon *daemon)
 	daemon->rate = rate;
 	daemon->adapted = daemon->flushed;
 	sn_kernel_set_rate(daemon->kernel, rate);
+	if (daemon->stacks)
+		sn_stacks_slow_down(daemon->stacks, daemon->options->rate / rate);
 }
 
 /* ---- waits ---- */

@@ -38,12 +38,14 @@ struct sn_stacks {
 	struct sums handed;
 	uint64_t asked, done; /* rounds at whose end all is handed out */
 	bool is_ending;
+	uint64_t pace; /* ticks from one look at threads to the next */
 	struct sn_stacks_state told;
 	/* the thread's own: */
 	struct sums sums;
 	struct sn_callers *callers; /* of these */
 	struct sn_table threads;    /* that wait, to paths of `waited` */
 	bool begins;		    /* nothing has been looked at for these sums yet */
+	uint64_t passed;	    /* ticks since threads were looked at */
 	uint64_t weight, missed; /* ticks that the last look at threads stands for, and does not */
 	struct sn_stacks_state state;
 	struct sn_stack_sample sample;
@@ -110,12 +112,14 @@ static int on_still(void *context, uint32_t tid)
 }
 
 /* A late look stands for the ticks since the last one, but not for all of a time in which nobody looked: threads may have begun to wait just now. */
-static void look_for_waits(struct sn_stacks *stacks, uint64_t ticks)
+static void look_for_waits(struct sn_stacks *stacks, uint64_t pace)
 {
-	stacks->weight = ticks < WEIGHT_MOST ? ticks : WEIGHT_MOST;
+	uint64_t most = WEIGHT_MOST * pace, ticks = stacks->passed;
+	stacks->weight = ticks < most ? ticks : most;
 	stacks->missed = ticks - stacks->weight;
 	sn_kernel_look_for_waits(stacks->kernel, stacks->begins, ticks);
 	stacks->begins = false;
+	stacks->passed = 0;
 }
 
 /* The mutex is held. What nobody fetched grows on. */
@@ -136,13 +140,15 @@ static bool take_all(struct sn_stacks *stacks)
 	const struct sn_kernel_stack_taker taker = {stacks, on_stack, on_still};
 	uint64_t count;
 	pthread_mutex_lock(&stacks->mutex);
-	uint64_t asked = stacks->asked;
+	uint64_t asked = stacks->asked, pace = stacks->pace;
 	bool goes_on = !stacks->is_ending;
 	pthread_mutex_unlock(&stacks->mutex);
 	if (read(stacks->wake, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		return false;
 	if (stacks->ticks >= 0 && read(stacks->ticks, &count, sizeof(count)) > 0)
-		look_for_waits(stacks, count);
+		stacks->passed += count;
+	if (stacks->passed >= pace)
+		look_for_waits(stacks, pace);
 	sn_kernel_take_stacks(stacks->kernel, &taker);
 	pthread_mutex_lock(&stacks->mutex);
 	if (asked != stacks->done)
@@ -222,6 +228,7 @@ int sn_stacks_start(struct sn_kernel *kernel, unsigned wait_rate, struct sn_stac
 		return sn_fail_memory(error);
 	made->kernel = kernel;
 	made->wake = made->ticks = -1;
+	made->pace = 1;
 	int result = start(made, wait_rate, error);
 	if (result)
 		release(made);
@@ -274,6 +281,13 @@ void sn_stacks_take(struct sn_stacks *stacks, struct sn_paths *ran, struct sn_pa
 	*ran = stacks->handed.ran;
 	*waited = stacks->handed.waited;
 	stacks->handed = (struct sums){0};
+	pthread_mutex_unlock(&stacks->mutex);
+}
+
+void sn_stacks_slow_down(struct sn_stacks *stacks, unsigned ticks)
+{
+	pthread_mutex_lock(&stacks->mutex);
+	stacks->pace = ticks ? ticks : 1;
 	pthread_mutex_unlock(&stacks->mutex);
 }
 

@@ -21,6 +21,9 @@ bool sn_stacks_end(struct sn_stacks *stacks);
 /* Hands out all that there is since the last time, of what ran and of what waited; the caller's to release. The thread first takes what the kernel has sent, unless that takes too long. */
 void sn_stacks_take(struct sn_stacks *stacks, struct sn_paths *ran, struct sn_paths *waited);
 
+/* From now on threads that wait are looked for at each `ticks`th time alone. */
+void sn_stacks_slow_down(struct sn_stacks *stacks, unsigned ticks);
+
 struct sn_stacks_state {
 	bool is_full;		  /* they should be taken now */
 	uint64_t with_callers;	  /* samples so far whose callers were found, */

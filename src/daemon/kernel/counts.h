@@ -155,7 +155,7 @@ struct sn_counts_control {
 	uint64_t numbers;
 	uint32_t by_process;	/* each process is told apart */
 	uint32_t pairs_of_turn; /* at most SN_PAIRS_OF_TURN */
-	uint32_t stack_every;	/* each so manieth sample has its callers; 0: none */
+	uint32_t stack_every;	/* every Nth sample has its callers; 0: none */
 	uint32_t unused;
 	uint64_t wait_round, wait_weight;
 	uint64_t

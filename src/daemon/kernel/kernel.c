@@ -23,6 +23,7 @@ enum {
 	NANOSECONDS = 1000000000,
 	VARIES_BY = 16, /* a period by at most this part of it, up or down */
 	STACK_ROOM_LEAST = 1 << 20,
+	STACK_ROOM_OF_WAITS = 1 << 22, /* of 5,000 threads, which are sent at once at each flush */
 	STACK_ROOM_MOST = 1 << 26,
 	STACK_ROOM_OF_PROCESSOR = 1 << 18,
 	WAITING_MOST = 1 << 16, /* threads; of more, some are told anew each time */
@@ -126,7 +127,7 @@ static int on_stack(void *context, void *data, size_t bytes)
 /* Room for some stacks of each processor, a power of two. */
 static uint32_t stack_room(const struct sn_kernel *kernel)
 {
-	uint32_t bytes = STACK_ROOM_LEAST;
+	uint32_t bytes = kernel->sees_waits ? STACK_ROOM_OF_WAITS : STACK_ROOM_LEAST;
 	while (bytes < STACK_ROOM_MOST && bytes < kernel->processors * STACK_ROOM_OF_PROCESSOR)
 		bytes *= 2;
 	return bytes;
@@ -223,7 +224,7 @@ static void set_period(struct sn_kernel *kernel, unsigned rate)
 	kernel->period = (kernel->is_cycles ? highest_frequency() : NANOSECONDS) / rate;
 }
 
-/* Which samples have their callers; of fewer samples than have them, all. */
+/* Which samples have their callers: at most all. Of another rate it is the same part, so that callers cost less when samples do. */
 static void set_stacks(struct sn_kernel *kernel, unsigned rate)
 {
 	unsigned wanted = kernel->stack_rate < rate ? kernel->stack_rate : rate;
@@ -291,7 +292,6 @@ void sn_kernel_vary_period(struct sn_kernel *kernel)
 void sn_kernel_set_rate(struct sn_kernel *kernel, unsigned rate)
 {
 	set_period(kernel, rate);
-	set_stacks(kernel, rate);
 	start_events(kernel, NULL);
 	sn_kernel_vary_period(kernel);
 }

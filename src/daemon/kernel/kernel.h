@@ -2,7 +2,7 @@
 /*
  * Samples of the whole machine, counted in the kernel: loads the program (sampler.bpf.c), has it run by perf events of all processors, and takes what it counted.
  *
- * MT: one thread at a time.
+ * MT: one thread at a time, but for the functions that say otherwise.
  */
 #pragma once
 

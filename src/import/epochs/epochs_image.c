@@ -138,7 +138,7 @@ static int add_file(struct sn_epochs_images *images, uint32_t number)
 			      : SN_ERR_MEMORY;
 }
 
-/* "FILE:FIRST LINE:NAME": neither of the last two has a colon. */
+/* "FILE:FIRST LINE:NAME": a name that Python's compiler gives has no colon. */
 static int add_function(struct sn_epochs_images *images, uint32_t number)
 {
 	struct sn_db_builder *builder = images->merge->builder;

@@ -57,6 +57,7 @@ def test_samples_are_as_many_as_without(tmp_path):
         ask(store, "flush")
         status = ask(store, "status")
     accounted(status)
+    assert status["samples"]["waiting"] < status["samples"]["taken"] / 2
     found = call_paths(tmp_path, store)
     assert sum(value["count"] for _, value in found) == pytest.approx(info(tmp_path)["samples"], rel=1e-9)
     assert status["samples"]["stored"] <= info(tmp_path)["samples"]
@@ -286,3 +287,17 @@ def test_the_code_that_the_kernel_maps_has_callers(tmp_path):
     if not any("[vdso]" in " ".join(names) or "__vdso" in " ".join(names) for names, _ in found):
         pytest.skip("the clock is asked in the kernel here")
     assert below(found, "asks_the_clock") > 0.95 * everything, found
+
+
+def test_what_costs_too_much_becomes_less(tmp_path):
+    """With the samples also their callers, and the looks at threads that wait."""
+    store = tmp_path / "store"
+    with running(), daemon(store, "-F", 200, "--callers", 100, "--off-cpu", 50, "--cost", "0.001", "--flush", 1):
+        time.sleep(6)
+        status = ask(store, "status")
+        time.sleep(2)
+        later = ask(store, "status")
+    assert status["rate"] <= 25, status
+    assert later["callers"]["samples"] - status["callers"]["samples"] <= 0.7 * 2.5 * status["rate"] * os.cpu_count()
+    assert later["waits"]["found"] == later["waits"]["stored"] + later["waits"]["waiting"] + later["waits"]["lost"]
+    accounted(later)
