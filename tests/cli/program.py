@@ -33,6 +33,15 @@ def compiled(source: str, *options: str, compiler: str = "cc") -> Path:
     return output
 
 
+def image_database(folder: Path) -> Path:
+    """A database of a program with debug information, which is there: what formats of one executable are made of."""
+    (folder / "small.c").write_text("int main(void) { volatile int sum = 0; for (int i = 0; i < 50000000; i++) sum += i; return 0; }\n")
+    subprocess.run(["cc", "-g", "-O1", "-o", folder / "small", folder / "small.c"], check=True)
+    (folder / "ran").mkdir()
+    subprocess.run([SONDE, "run", "-q", "-o", folder / "ran/small.sdb", "--", folder / "small"], check=True)
+    return folder / "ran/small.sdb"
+
+
 def run(folder: Path, *command: str | Path, options: tuple[str, ...] = (), check: int | None = 0,
         environment: dict[str, str] | None = None, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     """`sonde run -o FOLDER/run OPTIONS -- COMMAND`."""

@@ -14,9 +14,11 @@ import pytest
 
 from conftest import BUILD, ROOT, SONDE, Result, clean_environment
 from kineto_traces import Trace
+from program import image_database
 
 FORMATS = re.findall(r"^SN_EXPORTER\((\w+)\)", (ROOT / "src/export/exporters.def").read_text(), re.M)
 OF_EVENTS = ("perfetto", "chrome", "ctf", "events")
+OF_IMAGES = ("autofdo", "gcov", "bolt")  # of one executable, which must be there
 CASES = ["analyze", "analyze-formula", "import", "structure", "structure-json", *(f"export-{kind}" for kind in FORMATS)]
 
 
@@ -30,7 +32,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory, small_db: Path) -> dict[str
         trace.call("cpu_op", "aten::mm", 20 * number, 10)
     path, events = trace.write(folder / "one.json"), folder / "events.sdb"
     subprocess.run([SONDE, "import", path, "-o", events], check=True, capture_output=True)
-    return {"measurement": folder / "run.sonde", "trace": path, "database": small_db, "events": events}
+    return {"measurement": folder / "run.sonde", "trace": path, "database": small_db, "events": events, "image": image_database(folder)}
 
 
 def command(case: str, inputs: dict[str, Path], output: Path) -> list[str]:
@@ -39,7 +41,7 @@ def command(case: str, inputs: dict[str, Path], output: Path) -> list[str]:
         "analyze": ["analyze", "--no-cache", *(["--metric", "twice=2*cpu-time"] if detail else []), inputs["measurement"]],
         "import": ["import", inputs["trace"]],
         "structure": ["structure", "--format", detail or "text", "--full", SONDE],
-        "export": ["export", "--to", detail, inputs["events" if detail in OF_EVENTS else "database"]],
+        "export": ["export", "--to", detail, inputs["events" if detail in OF_EVENTS else "image" if detail in OF_IMAGES else "database"]],
     }
     return [str(SONDE), *map(str, words[kind]), "-o", str(output)]
 

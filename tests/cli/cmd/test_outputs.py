@@ -20,9 +20,11 @@ import pytest
 
 from conftest import BUILD, MAKE_DB, ROOT, SONDE, Result, clean_environment
 from kineto_traces import Trace
+from program import image_database
 
 FORMATS = re.findall(r"^SN_EXPORTER\((\w+)\)", (ROOT / "src/export/exporters.def").read_text(), re.M)
 OF_EVENTS = ("perfetto", "chrome", "ctf", "events")
+OF_IMAGES = ("autofdo", "gcov", "bolt")  # of one executable, which must be there
 DATABASES = ["analyze", "analyze-formula", "import"]
 FOLDERS = ["export-ctf", "export-hpctoolkit"]
 STREAMS = ["structure", "graph", "graph-svg", "timeline-svg", "timeline-html",
@@ -43,7 +45,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         trace.call("cpu_op", "aten::mm", 20 * number, 10)
     path = trace.write(folder / "one.json")
     subprocess.run([SONDE, "import", path, "-o", names["events"]], check=True, capture_output=True)
-    return {"measurement": folder / "run.sonde", "trace": path, **names}
+    return {"measurement": folder / "run.sonde", "trace": path, "image": image_database(folder), **names}
 
 
 def name_of(case: str) -> str:
@@ -59,7 +61,7 @@ def words(case: str, inputs: dict[str, Path], output: Path) -> list[str]:
         "structure": ["structure", SONDE],
         "graph": ["graph", inputs["graph"]],
         "timeline": ["timeline", inputs["events"]],
-        "export": ["export", "--to", detail, inputs["events" if detail in OF_EVENTS else "database"]],
+        "export": ["export", "--to", detail, inputs["events" if detail in OF_EVENTS else "image" if detail in OF_IMAGES else "database"]],
     }
     return [str(SONDE), *map(str, before[kind]), "-o", str(output)]
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, SONDE, run_sonde
+from program import image_database
 from pages import varints
 from perfetto_trace import decode
 from sent import otlp, otlp_by_schema
@@ -43,11 +44,8 @@ def sources(small_db, tmp_path_factory) -> dict[str, Path]:
     trace.call("cpu_op", "aten::mm", 10, 100)
     imported = run_sonde("import", trace.write(folder / "trace.json"), "-o", folder / "small.sdb")
     assert imported.status == 0
-    (folder / "small.c").write_text("int main(void) { volatile int sum = 0; for (int i = 0; i < 50000000; i++) sum += i; return 0; }\n")
-    subprocess.run(["cc", "-g", "-O1", "-o", folder / "small", folder / "small.c"], check=True)
-    (folder / "ran").mkdir()
-    subprocess.run([SONDE, "run", "-q", "-o", folder / "ran/small.sdb", "--", folder / "small"], check=True)
-    return {kind: folder / "small.sdb" if kind in TRACES else folder / "ran/small.sdb" if kind in IMAGES else small_db for kind in FORMATS}
+    image = image_database(folder)
+    return {kind: folder / "small.sdb" if kind in TRACES else image if kind in IMAGES else small_db for kind in FORMATS}
 
 
 @pytest.mark.parametrize("kind", FORMATS)
