@@ -76,14 +76,22 @@ static void write_views(const struct sonde_db *db, const uint32_t *metrics, uint
 	fclose(out);
 }
 
+static bool is_binary(const char *format)
+{
+	static const char *const formats[] = {"pprof", "otlp", "perfetto", "gcov"};
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+		if (strcmp(format, formats[i]) == 0)
+			return true;
+	return false;
+}
+
 static void write_exports(const struct sonde_db *db, const uint32_t *metrics, uint32_t count)
 {
 	struct sn_export_request request = {db, "x.sdb", metrics, count};
 	for (size_t i = 0; sn_exporters[i]; i++) {
 		if (!sn_exporters[i]->write)
 			continue; /* writes a folder */
-		const char *name = sn_exporters[i]->name;
-		FILE *out = open_sink(strcmp(name, "pprof") && strcmp(name, "perfetto"));
+		FILE *out = open_sink(!is_binary(sn_exporters[i]->name));
 		sn_exporters[i]->write(&request, out, NULL);
 		fclose(out);
 	}
