@@ -154,6 +154,20 @@ static void collect(struct daemon *daemon)
 		sn_ledger_forget(&daemon->ledger, (unsigned)begun);
 }
 
+/* Of the time since the last flush. */
+static struct sn_epoch_flush flush_until(const struct daemon *daemon, const struct moment *end)
+{
+	const struct moment *begin = &daemon->flushed;
+	struct sn_epoch_flush flush = {
+	    .begin_ns = begin->time.real_ns,
+	    .end_ns = end->time.real_ns,
+	    .begin_boot_ns = begin->time.boot_ns,
+	    .end_boot_ns = end->time.boot_ns,
+	};
+	memcpy(flush.boot_id, end->time.boot_id, sizeof(flush.boot_id));
+	return flush;
+}
+
 static void describe_flush(struct sn_epoch_flush *flush, struct sn_epoch_loss losses[SN_FATES + 1],
 			   const struct daemon *daemon, const struct moment *end)
 {
@@ -163,20 +177,14 @@ static void describe_flush(struct sn_epoch_flush *flush, struct sn_epoch_loss lo
 #undef SN_FATE
 	};
 	const struct moment *begin = &daemon->flushed;
-	*flush = (struct sn_epoch_flush){
-	    .begin_ns = begin->time.real_ns,
-	    .end_ns = end->time.real_ns,
-	    .begin_boot_ns = begin->time.boot_ns,
-	    .end_boot_ns = end->time.boot_ns,
-	    .event = sn_kernel_event(daemon->kernel),
-	    .period = sn_kernel_period(daemon->kernel),
-	    .is_time = strcmp(sn_kernel_event(daemon->kernel), "cpu-clock") == 0,
-	    .samples = daemon->pending,
-	    .losses = losses,
-	    .own_cpu_ns = end->own_cpu_ns - begin->own_cpu_ns,
-	    .own_bytes = resident_bytes(),
-	};
-	memcpy(flush->boot_id, end->time.boot_id, sizeof(flush->boot_id));
+	*flush = flush_until(daemon, end);
+	flush->event = sn_kernel_event(daemon->kernel);
+	flush->period = sn_kernel_period(daemon->kernel);
+	flush->is_time = strcmp(flush->event, "cpu-clock") == 0;
+	flush->samples = daemon->pending;
+	flush->losses = losses;
+	flush->own_cpu_ns = end->own_cpu_ns - begin->own_cpu_ns;
+	flush->own_bytes = resident_bytes();
 	for (int fate = SN_FATE_COUNTED + 1; fate < SN_FATES; fate++)
 		if (end->sums.fates[fate] != begin->sums.fates[fate])
 			losses[flush->loss_count++] = (struct sn_epoch_loss){
@@ -226,22 +234,15 @@ static void give_up_waits(struct daemon *daemon)
 static void describe_waits(struct sn_epoch_flush *flush, struct sn_epoch_loss *loss,
 			   struct daemon *daemon, const struct moment *end)
 {
-	const struct moment *begin = &daemon->flushed;
 	uint64_t lost = look_at_stacks(daemon).waits_lost + daemon->waits.not_written;
 	*loss = (struct sn_epoch_loss){"waits-not-told", lost - daemon->waits.told_lost};
-	*flush = (struct sn_epoch_flush){
-	    .begin_ns = begin->time.real_ns,
-	    .end_ns = end->time.real_ns,
-	    .begin_boot_ns = begin->time.boot_ns,
-	    .end_boot_ns = end->time.boot_ns,
-	    .event = SN_EPOCH_WAITING,
-	    .period = 1000000000 / daemon->options->wait_rate,
-	    .is_time = true,
-	    .samples = daemon->waits.taken.samples + loss->count,
-	    .losses = loss,
-	    .loss_count = loss->count > 0,
-	};
-	memcpy(flush->boot_id, end->time.boot_id, sizeof(flush->boot_id));
+	*flush = flush_until(daemon, end);
+	flush->event = SN_EPOCH_WAITING;
+	flush->period = 1000000000 / daemon->options->wait_rate;
+	flush->is_time = true;
+	flush->samples = daemon->waits.taken.samples + loss->count;
+	flush->losses = loss;
+	flush->loss_count = loss->count > 0;
 }
 
 /* A part of its own behind that of the samples, which covers the same time. */

@@ -133,44 +133,50 @@ static bool open_path(struct sn_recorded_image *image, const char *path)
 	return is_open;
 }
 
-/* Opens the vdso, which is in no file; this process's own is used if it has the same build id. */
-static bool open_vdso(struct sn_recorded_image *image, const uint8_t *id, uint32_t length)
+/* This process's own; its headers, of which there are *count. NULL: it has none. */
+static const unsigned char *find_vdso(Elf64_Phdr headers[SEGMENTS_MAX], unsigned *count)
 {
 	const unsigned char *vdso = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
+	*count = vdso ? read_headers(vdso, PAGE_BYTES, headers) : 0;
+	return *count ? vdso : NULL;
+}
+
+bool sn_recorded_image_open_vdso(struct sn_recorded_image *image)
+{
 	Elf64_Phdr headers[SEGMENTS_MAX];
-	unsigned count = vdso ? read_headers(vdso, PAGE_BYTES, headers) : 0;
+	unsigned count;
+	const unsigned char *vdso = find_vdso(headers, &count);
+	memset(image, 0, sizeof(*image));
+	if (!vdso || !note_segments(image, headers, count, UINT32_MAX))
+		return false;
+	move(&image->module, (uintptr_t)vdso);
+	return true;
+}
+
+/* Whether this process's own vdso is of that build. */
+static bool has_vdso(const uint8_t *id, uint32_t length)
+{
+	Elf64_Phdr headers[SEGMENTS_MAX];
+	unsigned count;
+	const unsigned char *vdso = find_vdso(headers, &count);
 	bool is_same = false;
 	for (unsigned i = 0; i < count; i++)
 		if (headers[i].p_type == PT_NOTE && length)
 			is_same |= memmem(vdso + headers[i].p_vaddr, headers[i].p_memsz, id,
 					  length) != NULL;
-	if (!is_same || !note_segments(image, headers, count, UINT32_MAX))
-		return false;
-	move(&image->module, (uintptr_t)vdso);
-	return true;
+	return is_same;
 }
 
 bool sn_recorded_image_open(struct sn_recorded_image *image, const char *path, const uint8_t *id,
 			    uint32_t length)
 {
 	memset(image, 0, sizeof(*image));
-	bool is_open =
-	    strcmp(path, "[vdso]") == 0 ? open_vdso(image, id, length) : open_path(image, path);
+	bool is_open = strcmp(path, "[vdso]") == 0
+			   ? has_vdso(id, length) && sn_recorded_image_open_vdso(image)
+			   : open_path(image, path);
 	if (!is_open)
 		sn_recorded_image_close(image);
 	return is_open;
-}
-
-bool sn_recorded_image_open_vdso(struct sn_recorded_image *image)
-{
-	const unsigned char *vdso = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
-	Elf64_Phdr headers[SEGMENTS_MAX];
-	memset(image, 0, sizeof(*image));
-	unsigned count = vdso ? read_headers(vdso, PAGE_BYTES, headers) : 0;
-	if (!count || !note_segments(image, headers, count, UINT32_MAX))
-		return false;
-	move(&image->module, (uintptr_t)vdso);
-	return true;
 }
 
 bool sn_recorded_image_open_file(struct sn_recorded_image *image, int file)
